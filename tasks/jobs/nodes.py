@@ -27,7 +27,7 @@ from typing import Any
 
 from celery import bootsteps
 from celery.worker.state import active_requests, total_count
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -35,6 +35,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.outcomes import HEADER, run_of
+from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
 from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_without_node, running
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState, Node
@@ -99,12 +100,12 @@ class ThisWorker:
         self._rates.clear()
         self._ended, self._counted_at = _ended(), time.monotonic()
         self._ending.clear()  # a process of a test has several workers, one after the other
-        self._beat()
         self._has_limits = any(limits.is_limited(one) for one in consumer.app.tasks.values())
         self._has_limits_to_write = self._has_limits
-        self._guarded(self._write_limits)
+        with beside_the_pool():  # the main thread, which is forked, keeps no connection
+            self._beat()
+            self._guarded(self._write_limits)
         sender.publisher.get()  # before a fork, so that none of its locks is held in a child
-        connection.close()  # of the main thread, which is forked
         self._do_beside("node", self._beat_on)
         self._do_beside("node's passes", self._pass_on)
 
@@ -130,18 +131,18 @@ class ThisWorker:
             thread.join(TTL_SECONDS)
         self._threads.clear()
         try:
-            with absence_translated():
+            with beside_the_pool(), absence_translated():
                 Node.objects.filter(pk=self.id).delete()
-            release_runs_without_node()
+                release_runs_without_node()
         except (RefreshError, DatabaseError) as exc:
             log.warning("%s could not say that it leaves: %s", self._name, exc)
-        connection.close()
 
+    @beside_the_pool()
     def _beat_on(self) -> None:
         while not self._ending.wait(BEAT_SECONDS):
             self._beat()
-        connection.close()
 
+    @beside_the_pool()
     def _pass_on(self) -> None:
         passes, next_at = 0, time.monotonic() + BEAT_SECONDS
         while not self._ending.is_set():
@@ -153,7 +154,6 @@ class ThisWorker:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._write_limits)
                 self._guarded(self._look_after_jobs, passes)
-        connection.close()
 
     def _beat(self) -> None:
         now, ended = time.monotonic(), _ended()
@@ -207,9 +207,9 @@ class ThisWorker:
         if has_consequences:
             self._do_beside("node's terms", self._carry_out)
 
+    @beside_the_pool()
     def _carry_out(self) -> None:
         self._guarded(terms.carry_out)
-        connection.close()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -29,6 +29,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
+from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
 from harbor_refresh.tasks.jobs.running.reaper import release, running
 from harbor_refresh.tasks.jobs.sql import run
@@ -93,6 +94,7 @@ class Writer:
         self._has_come.set()
         self._thread.join(STOP_SECONDS)
 
+    @beside_the_pool()
     def _work(self) -> None:
         while not self._ending or (self._ends and time.monotonic() < self._end_by):
             self._is_idle = True  # before the look, so that a run that begins now wakes this thread
@@ -110,7 +112,6 @@ class Writer:
                 rest = PAUSE_SECONDS
                 log.error("Check-ins of jobs cannot be written", exc_info=True)
             self._rest(rest)
-        connection.close()
 
     def _log(self, why: object) -> None:
         if not self._is_logged:  # once until it goes well again
