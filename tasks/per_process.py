@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-from django.db import connection
+from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
 
 log = logging.getLogger("harbor_refresh")
 
@@ -63,6 +63,7 @@ class BatchThread(Generic[Item]):
         self._has_come.set()
         self._thread.join(STOP_SECONDS)
 
+    @beside_the_pool()
     def _work(self) -> None:
         left = ""
         while self._items or not self._ending:
@@ -73,4 +74,3 @@ class BatchThread(Generic[Item]):
                 before, left = left, self._do(items)
                 if left and not before:
                     log.warning("%s", left)
-        connection.close()

@@ -27,7 +27,7 @@ from typing import Any
 
 from celery import bootsteps
 from celery.worker.state import active_requests, total_count
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -35,6 +35,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.outcomes import HEADER, run_of
+from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
 from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_without_worker, running
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState, Node
@@ -81,7 +82,7 @@ class ThisWorker:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
         self._wake, self._ending = threading.Event(), threading.Event()
         self._threads: dict[str, threading.Thread] = {}
-        self._is_logged = self._has_limits = False
+        self._is_logged = self._has_limits = self._has_limits_to_write = False
         #: Since when it beats without a gap, and when it last did.
         self._since = self._beat_at = 0.0
         #: How many tasks a second this worker has ended of late, and how many in all at the last beat.
@@ -99,12 +100,12 @@ class ThisWorker:
         self._rates.clear()
         self._ended, self._counted_at = _ended(), time.monotonic()
         self._ending.clear()  # a process of a test has several workers, one after the other
-        self._beat()
         self._has_limits = any(limits.is_limited(one) for one in consumer.app.tasks.values())
-        if self._has_limits:
-            self._guarded(limits.write_declared)
+        self._has_limits_to_write = self._has_limits
+        with beside_the_pool():  # the main thread, which is forked, keeps no connection
+            self._beat()
+            self._guarded(self._write_limits)
         sender.publisher.get()  # before a fork, so that none of its locks is held in a child
-        connection.close()  # of the main thread, which is forked
         self._do_beside("beats", self._beat_on)
         self._do_beside("passes", self._pass_on)
 
@@ -130,18 +131,18 @@ class ThisWorker:
             thread.join(TTL_SECONDS)
         self._threads.clear()
         try:
-            with absence_translated():
+            with beside_the_pool(), absence_translated():
                 Node.objects.filter(pk=self.id).delete()
-            release_runs_without_worker()
+                release_runs_without_worker()
         except (RefreshError, DatabaseError) as exc:
             log.warning("%s could not say that it leaves: %s", self._name, exc)
-        connection.close()
 
+    @beside_the_pool()
     def _beat_on(self) -> None:
         while not self._ending.wait(BEAT_SECONDS):
             self._beat()
-        connection.close()
 
+    @beside_the_pool()
     def _pass_on(self) -> None:
         passes, next_at = 0, time.monotonic() + BEAT_SECONDS
         while not self._ending.is_set():
@@ -151,8 +152,8 @@ class ThisWorker:
                 self._guarded(sender.send_admitted, sender.publisher.get().put)
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
+                self._guarded(self._write_limits)
                 self._guarded(self._look_after_jobs, passes)
-        connection.close()
 
     def _beat(self) -> None:
         now, ended = time.monotonic(), _ended()
@@ -181,6 +182,12 @@ class ThisWorker:
                 self._since = now
             self._beat_at, self._is_logged = now, False
 
+    def _write_limits(self) -> None:
+        """Write what the code declares, once. The database may be away when the worker starts."""
+        if self._has_limits_to_write:
+            limits.write_declared()
+            self._has_limits_to_write = False
+
     def _look_after_jobs(self, passes: int) -> None:
         queues, publish = self._queues(), sender.publisher.get().put
         with absence_translated():
@@ -200,9 +207,9 @@ class ThisWorker:
         if has_consequences:
             self._do_beside("terms", self._carry_out)
 
+    @beside_the_pool()
     def _carry_out(self) -> None:
         self._guarded(terms.carry_out)
-        connection.close()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:

@@ -7,6 +7,7 @@ it. So the process of the run posts it at once; after some seconds, any worker d
 
 import json
 import logging
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -249,3 +250,6 @@ def client() -> "httpx2.Client":
     conf = refresh_settings()
     headers = {"Authorization": conf.report_authorization} if conf.report_authorization else {}
     return httpx2.Client(timeout=pacing.REPORT_TIMEOUT_SECONDS, headers=headers, follow_redirects=False)
+
+
+os.register_at_fork(after_in_child=client.cache_clear)

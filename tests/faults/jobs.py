@@ -31,6 +31,12 @@ def copy(job: Handle, name: str, seconds: float = 0.0) -> str:
     return name
 
 
+@app.task(base=TrackedJob, name="tests.holds_a_connection")
+def holds_a_connection(job: Handle, name: str) -> None:
+    job.execution.progress()
+    time.sleep(25)
+
+
 @app.task(base=TrackedJob, name="tests.fail")
 def fail(job: Handle, name: str) -> None:
     note("fail", name)

@@ -111,3 +111,24 @@ def test_jobs_share_connections_although_celery_closes_that_of_django_around_eac
     start("SCAN", jobs=[team.copy.s(str(number)) for number in range(300)])
     wait_for(have_ended, "all jobs to end", log=jobs.log)
     assert len(seen) <= 10
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads", "gevent"])
+def test_jobs_that_hold_all_connections_of_djangos_pool_hold_up_no_sign_of_life_and_no_begin(
+    pool: str, cluster: Cluster, worker: Callable[..., Member]
+) -> None:
+    """The pool has four connections, and each of these jobs reads its execution, and so holds one."""
+    jobs = worker(
+        pool=pool,
+        concurrency=6,
+        queues=[JOBS],
+        DJANGO_SETTINGS_MODULE=f"{__package__}.settings_of_a_pool",
+    )
+    start("SCAN", jobs=[team.holds_a_connection.s(str(number)) for number in range(4)])
+    start("SCAN", jobs=[team.copy.s(str(number), 25.0) for number in range(2)])
+    running = Job.objects.filter(state=JobState.RUNNING)
+    wait_for(lambda: running.count() == 6, "all jobs to run at once", seconds=20, log=jobs.log)
+    node = Node.objects.get()
+    wait_for(lambda: Node.objects.filter(heard_at__gt=node.heard_at).exists(), "a sign of life", seconds=5)
+    wait_for(lambda: not Job.objects.exclude(state=JobState.ENDED).exists(), "all jobs to end", log=jobs.log)
+    assert set(Job.objects.values_list("run", flat=True)) == {1}

@@ -13,7 +13,6 @@ from typing import Any
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.worker import state
 from celery.worker.request import Request
-from django.db import connection
 
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID
@@ -21,6 +20,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by
 from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take_apart
+from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
 
 log = logging.getLogger("harbor_refresh")
 
@@ -73,12 +73,11 @@ def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = Fa
     its = Run(task_id, job, number + 1, worker=this_worker.id) if has_begun else Run(task_id, job, number)
     why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + LOCKED_SECONDS * has_begun
     try:
-        while (is_locked := bool(take_apart([Outcome(its, status, why)]).left)) and time.monotonic() < until:
-            time.sleep(TRY_SECONDS)
+        with beside_the_pool():  # the main process keeps no connection
+            while (is_locked := bool(take_apart([Outcome(its, status, why)]).left)) and time.monotonic() < until:
+                time.sleep(TRY_SECONDS)
         trouble = "its task is locked" if is_locked else ""
     except DatabaseAway as exc:
         trouble = str(exc)
-    finally:
-        connection.close()  # the main process keeps none
     if trouble:
         log.warning("Could not write of task %d that %s: %s", task_id, why, trouble)

@@ -35,9 +35,10 @@ def run_started(execution_ids: Iterable[int]) -> None:
 
 def put_next() -> None:
     """Have the jobs run whose turn has come, in this order, whatever their time: no other process runs them."""
-    ready = Job.objects.filter(task__execution_id__in=[*_started], state=JobState.WAITING, waits_for=0)
-    jobs = list(ready.select_related("task").order_by("pk"))
-    Job.objects.filter(pk__in=[one.pk for one in jobs]).update(state=JobState.SENT, sent_at=Now(), not_before=None)
+    waiting = Job.objects.filter(state=JobState.WAITING, waits_for=0)
+    jobs = list(waiting.filter(task__execution_id__in=[*_started]).select_related("task").order_by("pk"))
+    found = waiting.filter(pk__in=[one.pk for one in jobs])  # another thread may have begun some by now
+    found.update(state=JobState.SENT, sent_at=Now(), not_before=None)
     for one in jobs:
         agenda.add_run(partial(_run, one))
 

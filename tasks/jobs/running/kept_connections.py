@@ -1,5 +1,5 @@
-"""The connections on which runs begin, where Celery closes Django's around each task, as it does by default. A new
-one for each begin would take longer than all else that a job needs."""
+"""The connections on which runs begin, where Celery closes Django's around each task, as it does by default, or
+where Django has a pool. A new one for each begin would take longer than all else that a job needs."""
 
 import time
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from celery import current_app
-from django.db import DEFAULT_DB_ALIAS, connections
 
+from harbor_refresh.tasks.jobs.running.own_connections import another, has_pool, instead
 from harbor_refresh.tasks.per_process import PerProcess
 
 #: One that has not been used for so long may have been cut on its way, and is replaced.
@@ -19,8 +19,7 @@ MOST = 4
 
 class KeptConnections:
     def __init__(self) -> None:
-        has_pool = connections[DEFAULT_DB_ALIAS].settings_dict["OPTIONS"].get("pool")
-        self._is_needed = not has_pool and not current_app.conf.get("CELERY_DB_REUSE_MAX")
+        self._is_needed = has_pool() or not current_app.conf.get("CELERY_DB_REUSE_MAX")
         #: Those that no thread uses, and when they were last used.
         self._free: list[tuple[Any, float]] = []
 
@@ -33,20 +32,17 @@ class KeptConnections:
         try:
             kept, used_at = self._free.pop()
         except IndexError:
-            kept, used_at = connections.create_connection(DEFAULT_DB_ALIAS), 0.0
+            kept, used_at = another(), 0.0
             kept.inc_thread_sharing()
         if time.monotonic() - used_at > IDLE_SECONDS:
             kept.close()
-        of_django = connections[DEFAULT_DB_ALIAS]
-        connections[DEFAULT_DB_ALIAS] = kept
         try:
-            yield
+            with instead(kept):
+                yield
         except BaseException:
             kept.close()  # a time limit may have struck in the middle of a statement
             self.stop()  # if the server has restarted, the others are broken as well
             raise
-        finally:
-            connections[DEFAULT_DB_ALIAS] = of_django
         if len(self._free) < MOST:
             self._free.append((kept, time.monotonic()))
         else:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -29,6 +29,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
+from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
 from harbor_refresh.tasks.jobs.running.reaper import release, running
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.per_process import PerProcess
@@ -93,6 +94,7 @@ class Writer:
         self._has_come.set()
         self._thread.join(STOP_SECONDS)
 
+    @beside_the_pool()
     def _work(self) -> None:
         while not self._ending or (self._ends and time.monotonic() < self._end_by):
             self._is_idle = True  # before the look, so that a run that begins now wakes this thread
@@ -110,7 +112,6 @@ class Writer:
                 rest = PAUSE_SECONDS
                 log.error("Check-ins of jobs cannot be written", exc_info=True)
             self._rest(rest)
-        connection.close()
 
     def _log(self, why: object) -> None:
         if not self._is_logged:  # once until it goes well again
@@ -179,13 +180,16 @@ class Writer:
         for queue, noted in begun.items():
             if (last := self._begun.pop(queue)) != noted:  # a later run, which is to be noted as well
                 self._begun.setdefault(queue, last)
-        standing = set(rows)
+        are_noted = {(task_id, number): is_noted for task_id, number, is_noted in rows}
         for one, heard, _ in said:
-            one.written, one.is_lost = heard, one.is_lost or (one.run.task_id, one.run.number) not in standing
+            its_number = one.run.task_id, one.run.number
+            one.is_lost = one.is_lost or its_number not in are_noted
+            if are_noted.get(its_number):
+                one.written = heard
         # runs that the rows place here, and that this process neither does nor has ended; one that has just begun
         # may not be known yet
         here = {*self.current.copy(), *(one.run for one in self._ends.copy())}
-        if unknown := standing - {(one.task_id, one.number) for one in here}:
+        if unknown := are_noted.keys() - {(one.task_id, one.number) for one in here}:
             before = Now() - timedelta(seconds=UNKNOWN_SECONDS)
             found = running(Q(pk__in=[pk for pk, _ in unknown], begun_at__lt=before, **its))
             release([one for one in found if (one.pk, one.run) in unknown])

@@ -6,7 +6,7 @@
 -- :task_ids bigint[]  :runs int[]       its runs
 -- :are_heard bool[]  :check_ins text[]  JSON; NULL: nothing new
 -- :begun bigint[]                       the task of the last run of each of these queues
--- returns  task_id, run
+-- returns  task_id, run, whether what was heard of it is noted: another transaction may have locked it
 --
 -- A job has a worker (`node`) and a process only while it runs (job_runs_in_a_process).
 WITH free AS MATERIALIZED (  -- a stop holds the others: it must not wait for this statement
@@ -39,4 +39,6 @@ noted AS (
         id = %(node)s
         AND (SELECT bool_or(coalesce((began ->> queue)::float8, 0) < extract(epoch FROM now()) - 1) FROM begun)
 )
-SELECT task_id, run FROM execution_job WHERE state = 'running' AND node = %(node)s AND process = %(process)s
+SELECT task_id, run, task_id IN (SELECT task_id FROM free)
+FROM execution_job
+WHERE state = 'running' AND node = %(node)s AND process = %(process)s

@@ -221,7 +221,7 @@ def its_process_looked(
     its = Job.objects.get(pk=task_id)
     looked = {"node": its.node, "process": its.process, "are_heard": [is_heard], "check_ins": [check_in]}
     found = run("look_at_runs", task_ids=[task_id], runs=[number], **looked, begun=[task_id])
-    return [task_id] if (task_id, number) in found else []
+    return [task_id] if (task_id, number) in [row[:2] for row in found] else []
 
 
 def job(name: str) -> Job:

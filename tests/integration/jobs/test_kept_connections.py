@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from celery import current_app
-from django.db import connection, connections
+from django.db import connection
 
 from harbor_refresh.tasks.jobs.running import kept_connections
 from harbor_refresh.tasks.jobs.running.kept_connections import MOST, KeptConnections
@@ -40,13 +40,9 @@ def test_runs_begin_on_one_connection_and_leave_that_of_django_to_the_job(kept: 
     assert backend() != first
 
 
-def test_where_celery_or_a_pool_keeps_connections_there_is_no_other(
+def test_where_celery_keeps_its_connection_there_is_no_other(
     kept: KeptConnections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as with_a_pool:
-        with_a_pool.setitem(connections["default"].settings_dict["OPTIONS"], "pool", True)
-        beside_a_pool = KeptConnections()
-    assert begun_on(beside_a_pool) == backend()
     monkeypatch.setitem(current_app.conf, "CELERY_DB_REUSE_MAX", 100)
     assert begun_on(KeptConnections()) == backend()
 

@@ -20,7 +20,7 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, sender, start
+from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, nodes, sender, start
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.running.reaper import reap, release_runs_without_worker
@@ -29,8 +29,18 @@ from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.integration.admin_client import act, signed_in
 from tests.integration.concurrency import at_once
-from tests.integration.jobs.sample_jobs import QUEUE, Outbox, Sent, beats, begun, send_all, worker_of_jobs
+from tests.integration.jobs.sample_jobs import (
+    QUEUE,
+    Outbox,
+    Sent,
+    beats,
+    begun,
+    database_port,
+    send_all,
+    worker_of_jobs,
+)
 from tests.integration.statements import plan
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -382,6 +392,25 @@ def test_a_worker_with_newer_code_changes_the_limit(declare: Declare, outbox: Ou
     limits.write_declared()
     found = Limit.objects.get(name="a.copy")
     assert (found.concurrency, found.rate, found.per) == (5, 7, 3_600)
+
+
+def test_a_worker_that_starts_before_the_database_is_there_changes_the_limit_later(
+    declare: Declare, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start("SCAN", jobs=[declare(concurrency=1).s()])
+    declare(concurrency=5)
+    monkeypatch.setenv(nodes.ID, "")
+    worker = worker_of_jobs()
+    its = worker._consumer
+    its.hostname, its.app.tasks = "a worker", current_app.tasks
+    with database_port() as port:
+        port.away()
+        worker.start(its)
+        port.back()
+        try:
+            wait_for(lambda: Limit.objects.get(name="a.copy").concurrency == 5, "the new limit", seconds=30)
+        finally:
+            worker.stop()
 
 
 def test_many_processes_that_admit_at_once_admit_no_more_than_the_limit(declare: Declare, outbox: Outbox) -> None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from multiprocessing import get_context
 
 import pytest
 from django.db import ProgrammingError, connection, transaction
@@ -26,6 +27,7 @@ from harbor_refresh.tasks.jobs.running.reaper import reap
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.models.terms import Failure, Terms
 from tests import pages
+from tests.integration.executions.deliveries.receiver import receiver
 from tests.integration.executions.hook_requests import SECRET, post
 from tests.integration.jobs.report_receiver import Request, Target
 from tests.integration.jobs.sample_jobs import (
@@ -482,3 +484,13 @@ def test_our_own_hook_as_the_target_gives_the_tasks_of_a_system_without_a_target
         ("Running", three, 2, "tried again"),
         ("Success", three, 2, ""),
     ]
+
+
+def test_a_forked_child_posts_on_a_connection_of_its_own() -> None:
+    """A worker's main process posts the end of a run whose process it has killed; then its pool forks another."""
+    with receiver() as its_core:
+        report_target.client().post(its_core.url)
+        child = get_context("fork").Process(target=lambda: report_target.client().post(its_core.url))
+        child.start()
+        child.join(60)
+        assert len({one.port for one in its_core.received}) == len(its_core.received) == 2

@@ -32,7 +32,7 @@ from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.per_process import PerProcess
 from tests import servers
-from tests.integration.concurrency import transaction_held_open
+from tests.integration.concurrency import statement_held_open, transaction_held_open
 from tests.integration.jobs.sample_jobs import (
     QUEUE,
     Outbox,
@@ -239,6 +239,24 @@ def test_the_last_check_in_is_in_the_row_while_the_job_runs(outbox: Outbox) -> N
     delivered(one(outbox), work)
     becomes("a", "Success")
     assert job("a").check_in is None
+
+
+def test_a_check_in_whose_row_is_locked_is_written_afterwards(
+    outbox: Outbox, this_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = list[bool]()
+    ask = this_writer._ask
+    monkeypatch.setattr(this_writer, "_ask", lambda current: (ask(current), looks.append(True)))
+
+    def work(handle: Handle) -> None:
+        with statement_held_open("SELECT FROM execution_job FOR NO KEY UPDATE"):
+            handle.check_in("copying")
+            seen = len(looks)
+            wait_for(lambda: len(looks) > seen + 2, "looks that cannot note it")
+            assert job("a").check_in is None
+        wait_for(lambda: job("a").check_in, "the check-in")
+
+    delivered(one(outbox), work)
 
 
 def test_the_last_run_that_has_begun_is_noted_in_the_row_of_the_node(outbox: Outbox) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from celery import chain, shared_task
 from django.db import IntegrityError, connection, transaction
+from django.db.models.functions import Now
 from redis import Redis
 
 from harbor_refresh.executions.errors import ExecutionClosed, StillRunning
@@ -15,7 +16,10 @@ from harbor_refresh.executions.news import handlers
 from harbor_refresh.executions.news.handlers import Change, on_execution
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
 from harbor_refresh.tasks.jobs.running import eager as eager_mode
+from harbor_refresh.tasks.models.job import Job, JobState
+from harbor_refresh.tasks.without_redis import agenda
 from harbor_refresh.testing import eager, fail_job
+from tests.integration.concurrency import at_once
 
 said: list[Any] = []
 
@@ -257,6 +261,22 @@ def test_executions_that_have_ended_or_were_rolled_back_are_forgotten() -> None:
     goes_on = start("SCAN", jobs=[say.s(3)], open=True)
     last = start("SCAN", jobs=[say.s(4)])
     assert set(eager_mode._started) == {goes_on.pk, last.pk}
+
+
+def test_a_job_that_another_thread_has_run_meanwhile_stays_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_all() -> None:
+        eager_mode.put_next()
+        agenda.work_off()
+
+    def another_thread_is_first() -> Now:
+        monkeypatch.setattr(eager_mode, "Now", Now)
+        at_once(run_all)
+        return Now()
+
+    monkeypatch.setattr(eager_mode, "Now", another_thread_is_first)
+    execution = start("SCAN", jobs=[say.s(1)])
+    assert said == [(1, "Running")]
+    assert (execution.status, Job.objects.get().state) == ("Success", JobState.ENDED)
 
 
 def test_calls_of_the_project_wait_for_its_commit() -> None:
