@@ -512,8 +512,10 @@ def _wait(client: Client, given: argparse.Namespace) -> int:
 
 
 def _show(client: Client, given: argparse.Namespace) -> int:
+    """Print text with characters that a terminal would obey as JSON, which escapes them."""
     found = client.get(given.id)
-    texts = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in found.items()]
+    plain = {key: isinstance(value, str) and value.isprintable() for key, value in found.items()}
+    texts = [f"{key}: {value if plain[key] else json.dumps(value)}" for key, value in found.items()]
     _print(given, found, "\n".join(texts))
     return 0
 

@@ -21,7 +21,7 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import allow_long_statements, among, run
 from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
-from harbor_refresh.executions.status import CODES, Status
+from harbor_refresh.executions.status import CODES, Status, is_final
 
 
 def running_task(execution: Execution) -> Task:
@@ -60,6 +60,20 @@ def _reached(execution_ids: Collection[int], near: str, far: str) -> set[int]:
         at = set(Link.objects.filter(among(at, near)).values_list(far, flat=True))
         reached |= at
     return reached
+
+
+def with_unfinished_ancestor(execution_ids: Collection[int]) -> set[int]:
+    """Return those of these executions below one that has not ended. Not in SQL: PostgreSQL takes a recursion to
+    be so long that it would compile the statement."""
+    found, at = set[int](), {pk: pk for pk in execution_ids}
+    while at:
+        links = Link.objects.filter(among(set(at.values()), "child_id"))
+        rows = links.values_list("child_id", "parent_id", "parent__status")
+        parents = {child: (parent, status) for child, parent, status in rows}
+        up = {pk: parents[child] for pk, child in at.items() if child in parents}
+        found.update(pk for pk, (_, status) in up.items() if not is_final(status))
+        at = {pk: parent for pk, (parent, _) in up.items() if pk not in found}
+    return found
 
 
 def lock_ancestors(execution_ids: Sequence[int]) -> list[Execution]:

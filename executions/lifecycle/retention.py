@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from harbor_refresh.executions.conf import OTHERS, intake_settings
 from harbor_refresh.executions.database import run, sized_pages
+from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.deletion import referenced
 
 #: Executions that are read at a time.
@@ -78,6 +79,8 @@ def find(retention: Retention, after: Position) -> Page:
         older_than=retention.older_than,
     )
     found = {pk: (vendor_type, tasks) for vendor_type, _, pk, _, tasks in rows if tasks is not None}
+    for pk in links.with_unfinished_ancestor(found):  # a retry of the ancestor runs its failed jobs again
+        del found[pk]
     last = Position(*rows[-1][:4]) if len(rows) == PAGE else None
     return Page(len(rows), dict(sorted(found.items())), referenced(list(found)), last)
 

@@ -12,8 +12,7 @@
 --
 -- As in Harbor, the newest are counted whatever their status, and only those with a final status are deleted.
 -- An execution with an unfinished task is not deleted, even if its stored status is final: it will be refreshed. Nor is
--- one with a change that subscribers have not been told, or a child whose parent has not ended: a retry of the parent
--- runs its failed jobs again. The indexes execution_vendor and task_rollup answer it.
+-- one with a change that subscribers have not been told. The indexes execution_vendor and task_rollup answer it.
 WITH rest_of_the_last AS (
     SELECT id, vendor_type, vendor_id, status, end_time
     FROM execution
@@ -69,11 +68,6 @@ sweepable AS (
     WHERE
         t.unfinished = 0
         AND NOT EXISTS (SELECT FROM execution_status_change c WHERE c.execution_id = b.id AND NOT c.told)
-        AND NOT EXISTS (
-            SELECT FROM execution_link l
-            JOIN execution p ON p.id = l.parent_id
-            WHERE l.child_id = b.id AND p.status IN ('Pending', 'Scheduled', 'Running')
-        )
 )
 SELECT p.vendor_type, p.vendor_id, p.id, p.place, s.tasks
 FROM placed p

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from celery import current_app
-from django.db import connection
+from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from harbor_refresh.executions.conf.declarations import is_service
@@ -86,6 +86,7 @@ class DatabaseState(NamedTuple):
 
     is_standby: bool
     is_read_only: bool
+    isolation: str
     lock_timeout: int
     idle_timeout: int
     role: str
@@ -160,7 +161,8 @@ class Facts:
 
     @cached_property
     def database(self) -> DatabaseState:
-        return DatabaseState(*run("database_state")[0])
+        with transaction.atomic():  # Django sets the isolation of its transactions alone
+            return DatabaseState(*run("database_state")[0])
 
     @cached_property
     def unapplied(self) -> tuple[str, ...]:

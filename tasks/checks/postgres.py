@@ -60,6 +60,23 @@ def writable(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
+@check(
+    "database.isolation",
+    "a transaction sees what others commit meanwhile",
+    Server.DATABASE,
+    shown=(Shown.DOCTOR, Shown.PROJECT),
+)
+def isolation(facts: Facts) -> Iterator[CheckMessage]:
+    state = facts.database
+    if state.isolation not in ("read committed", "read uncommitted"):  # which are the same in PostgreSQL
+        yield Error(
+            f"Transactions are {state.isolation.upper()} here.\nOne that waited for a lock does not see what the "
+            "other has committed: a stop misses jobs that are added at that moment.",
+            f'Write into OPTIONS, in {place_of("DATABASE_URL")}: "isolation_level": '
+            "psycopg.IsolationLevel.READ_COMMITTED",
+        )
+
+
 @check("database.timeouts", "no transaction waits for a lock indefinitely", Server.DATABASE)
 def timeouts(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.database

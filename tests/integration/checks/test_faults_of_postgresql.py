@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from django.db import connection
+from psycopg import IsolationLevel
 
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.tasks.checks.facts import Facts
@@ -51,6 +52,16 @@ def test_an_account_that_does_not_exist_is_not_called_away(monkeypatch: pytest.M
 def test_a_database_that_takes_no_writes(database: str) -> None:
     set_for_database(database, "default_transaction_read_only = on")
     assert found("database.writable") == [(E, "Transactions are read-only here, so nothing can be written.")]
+
+
+def test_transactions_that_do_not_see_what_others_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "isolation_level", IsolationLevel.REPEATABLE_READ)
+    reconnect()
+    ((level, what),) = found("database.isolation")
+    assert (level, what.split(". ")[0]) == (E, "Transactions are REPEATABLE READ here")
+    connection.settings_dict["OPTIONS"]["isolation_level"] = IsolationLevel.READ_COMMITTED
+    reconnect()
+    assert found("database.isolation") == []
 
 
 def test_a_session_without_timeouts() -> None:

@@ -262,6 +262,19 @@ def test_a_child_that_was_swept_keeps_its_end_in_its_parent(changed: list[Member
     assert status_of(root) == "Error"
 
 
+def test_an_execution_is_not_swept_before_all_above_it_have_ended(changed: list[Member]) -> None:
+    """Else a retry of the root could not run the failed jobs of the leaf again."""
+    root = made(tasks=1)
+    parent = made(root, tasks=0)
+    leaf = made(parent)
+    end(leaf, "Error")
+    drain(changed)
+    assert statuses(root, parent, leaf) == ["Running", "Error", "Error"]
+    assert retention.find(Retention({}, 0), retention.Position()).found == {}
+    end(root)
+    assert list(retention.find(Retention({}, 0), retention.Position()).found) == [root.pk, parent.pk, leaf.pk]
+
+
 def test_a_child_is_not_swept_before_its_parent_has_ended(changed: list[Member]) -> None:
     """Of this vendor the newest alone is kept."""
     root = made(tasks=1)

@@ -2,12 +2,18 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
+from django.utils import timezone
 
 from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.news.deliveries import claims
+from harbor_refresh.executions.news.deliveries.claims import Result
 from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.sql import text
 from tests.integration.executions.deliveries.changed_executions import ended
@@ -41,6 +47,20 @@ def test_a_claim_reads_few_rows_of_many(subscribed: Callable[..., Subscription],
     (plan,) = json.loads(answer) if isinstance(answer, str) else answer
     assert Delivery.objects.filter(attempts=1).count() == 2 * ROOM
     assert rows_read(plan["Plan"]) < 20 * ROOM, json.dumps(plan, indent=1)
+
+
+def test_a_webhook_that_fails_for_hours_pauses_for_ten_minutes_at_most(
+    subscribed: Callable[..., Subscription], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims.random, "uniform", lambda low, high: high)
+    row = subscribed("http://127.0.0.1:9/")
+    Subscription.objects.update(failures=5, failing_since=Now() - timedelta(hours=5))
+    ended(1)
+    write_deliveries()
+    claims.record([Result(one, State.PENDING, "away", answered=False) for one in claims.claim(1, 60.0)])
+    row.refresh_from_db()
+    assert row.retry_at is not None
+    assert 590 < (row.retry_at - timezone.now()).total_seconds() <= 600
 
 
 def rows_read(node: dict[str, Any]) -> float:
