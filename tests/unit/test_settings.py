@@ -16,8 +16,9 @@ from psycopg import IsolationLevel
 
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.redis_address import TAKES
+from tests.pages import ROOT
+from tests.terminal import ran
 
-ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "postgresql://u:s3cret@127.0.0.1:1/n"
 REDIS = "redis://127.0.0.1:1/0"
 CHECK = [sys.executable, "manage.py", "check"]
@@ -33,7 +34,7 @@ def environment(variables: dict[str, str]) -> dict[str, str]:
 
 def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
     env = environment(variables)
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=300)
+    return ran(command, env=env)
 
 
 def settings_of(module: str = "settings.base", **variables: str) -> ModuleType:
@@ -120,21 +121,12 @@ def test_only_a_worker_asks_for_the_number_of_an_instance() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        ({}, "CORE_INSTANCE_TOTAL: got nothing, takes "),
-        (
-            {"CORE_INSTANCE_TOTAL": "3", "CORE_INSTANCE_ID": "3"},
-            "CORE_INSTANCE_ID: got '3', takes a whole number ",
-        ),
-    ],
-)
-def test_a_worker_without_a_possible_number_ends_with_one_line(given: dict[str, str], line: str) -> None:
+def test_a_worker_without_a_possible_number_ends_with_one_line() -> None:
+    """tests/integration/strategies/test_hash.py has what each number is refused for."""
     worker = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", "-c", "1"]
-    ran = run(worker, REFRESH_STRATEGY="hash", **given)
-    assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
-    assert ran.stderr.startswith(line)
+    done = run(worker, REFRESH_STRATEGY="hash", CORE_INSTANCE_TOTAL="3", CORE_INSTANCE_ID="3")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith("CORE_INSTANCE_ID: got '3', takes a whole number ")
 
 
 # addresses

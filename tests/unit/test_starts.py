@@ -4,13 +4,12 @@ The URLs import the API, and with it Django Ninja and Pydantic: half the time of
 """
 
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.terminal import ran
+
 OF_PAGES = ("ninja", "pydantic", "harbor_refresh.web.api", "harbor_refresh.web.urls")
 STARTS = {
     "worker": """
@@ -34,13 +33,5 @@ command.check(tags=command.requires_system_checks)
 def test_only_web_imports_the_pages(process: str, expected: tuple[str, ...]) -> None:
     program = f"{STARTS[process]}\nimport sys\nprint([name for name in {OF_PAGES} if name in sys.modules])"
     env = os.environ | {"DJANGO_SETTINGS_MODULE": "settings.test"}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    done = ran([sys.executable, "-c", program], env=env)
     assert (done.stderr, done.stdout.strip()) == ("", str(list(expected)))
