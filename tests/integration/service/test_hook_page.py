@@ -1,7 +1,6 @@
 """docs/howto/job_service_hook.md: its examples run against the service, as a runner copies them."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +12,7 @@ from tests import pages
 from tests.integration.executions.hook_requests import SECRET
 from tests.integration.redis_state import Redis
 from tests.integration.service.web_server import web_server
+from tests.terminal import ran
 
 PAGE = pages.read("docs/howto/job_service_hook.md")
 
@@ -35,7 +35,7 @@ def pointed_at(service: str, one: Task, text: str) -> str:
 
 
 def run(*argv: str, **environment: str) -> str:
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = ran(argv, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
