@@ -13,9 +13,11 @@ from unittest.mock import patch
 
 import pytest
 from psycopg import IsolationLevel
+from pytest_django import Settings
 
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.redis_address import TAKES
+from harbor_refresh.tasks.checks.settings import check_settings
 from tests.pages import ROOT
 from tests.terminal import ran
 
@@ -87,6 +89,23 @@ def test_a_bad_value_ends_the_program_with_exactly_one_line(command: list[str], 
 def test_every_kind_of_variable_is_reported_by_its_name(name: str) -> None:
     got, takes = BAD[name]
     assert refused(**{name: got}).startswith(f"{name}: got {got!r}, takes {takes}")
+
+
+@pytest.mark.parametrize(
+    ("broker", "strategy", "expected"),
+    [
+        ("redis://h/0", "claim", []),
+        ("sentinel://h", "scan", []),
+        ("amqp://h", "claim", []),
+        ("amqp://h;amqp://i", "hash", ["harbor_tasks.E008"]),
+        ("amqps://h", "scan", ["harbor_tasks.E008"]),
+    ],
+)
+def test_an_older_design_is_refused_with_rabbitmq(
+    broker: str, strategy: str, expected: list[str], settings: Settings
+) -> None:
+    settings.CELERY_BROKER_URL, settings.REFRESH_STRATEGY = broker, strategy
+    assert [message.id for message in check_settings()] == expected
 
 
 def test_an_attached_service_that_would_take_no_marks_is_refused() -> None:
@@ -211,3 +230,23 @@ def test_production_does_not_start_with_a_secret_that_everyone_knows(name: str) 
     line = refused(IN_PRODUCTION, **(PRODUCTION | {name: "not-a-secure-string"}))
     assert line.startswith(f"{name}: got a secret that can be guessed, takes ")
     assert "not-a-secure-string" not in line
+
+
+ACCESS_LOG = """
+import logging, logging.config
+from settings import base
+logger = logging.getLogger("gunicorn.access")
+logger.propagate = False
+logger.addHandler(logging.NullHandler())  # that of --access-logfile
+logging.config.dictConfig(base.LOGGING)  # as Django does in each worker of gunicorn
+print(len(logger.handlers), logger.propagate)
+from harbor_refresh.logs.for_gunicorn import logconfig_dict
+logging.config.dictConfig(logconfig_dict)
+print(len(logger.handlers), logger.propagate)
+"""
+
+
+def test_the_settings_leave_the_logs_of_gunicorn_to_its_options() -> None:
+    """Unless our configuration of gunicorn says where they go."""
+    told = ran([sys.executable, "-c", ACCESS_LOG], env=os.environ | {"DJANGO_SETTINGS_MODULE": "settings.dev"})
+    assert (told.stdout.splitlines(), told.returncode) == (["1 False", "0 True"], 0), told.stderr
