@@ -78,6 +78,14 @@ def test_each_action_asks_first_and_says_how_many_and_what_will_happen(admin: Cl
     assert not actions().exists()
 
 
+def test_the_rows_chosen_are_stopped_and_no_other(admin: Client) -> None:
+    one, other, third = with_jobs(3)
+    page = ask(admin, "stop", [one.pk, other.pk])
+    assert told(confirm(admin, page)) == ["success: 2 executions stopped."]
+    assert [status_of(row) for row in (one, other, third)] == ["Stopped", "Stopped", "Running"]
+    assert entries() == [("operator", "stop", str(row.pk), "done", "") for row in (one, other)]
+
+
 def test_stopped_failed_and_ended_executions_run_again_or_are_deleted(admin: Client) -> None:
     stopped, failed, done = with_jobs(1)[0], with_jobs(1, "FAILED")[0], with_jobs(1, "DONE")[0]
     stop(stopped.pk)
