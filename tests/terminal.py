@@ -1,24 +1,28 @@
-"""What a person types: a line in a shell, and the answers to a program that asks on its terminal."""
+"""Programs that a test runs to their end, lines that a person types in a shell, and answers on a terminal."""
 
 import os
 import pty
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from tests.pages import ROOT
+
+
+def ran(
+    argv: Sequence[str | Path],
+    folder: str | Path = ROOT,
+    env: Mapping[str, str] | None = None,
+    seconds: float = 300,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, and return its exit code and what it printed."""
+    return subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=seconds, check=False)
 
 
 def typed(line: str, folder: Path, env: Mapping[str, str], seconds: float = 300) -> str:
     """Run a line in a shell, which must succeed; return what it printed."""
-    done = subprocess.run(
-        ["/bin/sh", "-ec", line],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+    done = ran(["/bin/sh", "-ec", line], folder, env, seconds)
     assert done.returncode == 0, (line, done.stdout, done.stderr)
     return done.stdout
 

@@ -206,24 +206,6 @@ def test_a_quarantined_execution_says_why_and_is_released_on_its_page(
 QUEUE = "/admin/harbor_tasks/pause/"
 
 
-def test_a_viewer_finds_no_action_on_any_page(open_page: OpenPage) -> None:
-    execution, (task,) = made(1)
-    quarantine([execution.pk], 5, {execution.pk: "it fails"})
-    page = open_page(page_of(execution), "viewer")
-    expect(page.locator("#execution-panel")).to_contain_text("0 of 1 task")
-    for name in ("Stop", "Refresh now", "Release from quarantine", "Delete"):
-        expect(action_of(page, name)).to_have_count(0)
-    page.goto(f"/admin/harbor_executions/task/{task}/change/")
-    expect(action_of(page, "Stop")).to_have_count(0)
-    page.goto(f"{EXECUTIONS}?quarantined=yes")
-    expect(page.locator("#result_list").get_by_text("Quarantined")).to_be_visible()
-    expect(page.locator("select[name=action]")).to_have_count(0)
-    page.goto(QUEUE)
-    expect(page.get_by_text("harbor_refresh.jobs")).to_be_visible()
-    for name in ("Pause", "Recover now", "Release"):
-        expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
-
-
 def test_a_person_signs_in_and_sees_the_dashboard(open_page: OpenPage) -> None:
     page = open_page("/", "")
     page.get_by_label("Username").fill("viewer")

@@ -2,7 +2,6 @@
 and no request leaves the machine. Some pages are looked at in the dark and on a phone as well."""
 
 import itertools
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,9 +12,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from playwright.sync_api import Browser, TimeoutError
 
-from tests import pages
 from tests.browser.axe import run, violations
 from tests.browser.sizes import DESKTOP
+from tests.terminal import ran
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -36,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[s
     """The address of the site, and those of its pages."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder]
-    done = subprocess.run(command, cwd=pages.ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = ran(command)
     assert done.returncode == 0, done.stderr
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

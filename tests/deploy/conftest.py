@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 
 from tests.deploy.container import Image
 from tests.deploy.dockerfile import DOCKERFILE, ROOT, stages
+from tests.terminal import ran
 
 BUILD, _ = stages(DOCKERFILE.read_text(encoding="utf-8"))
 HOME = BUILD.only("WORKDIR").rest
@@ -40,9 +41,7 @@ def run_steps(tree: Path) -> None:
     environ = {**of_pip, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     for one in BUILD.every("RUN"):
         command = one.rest.replace(VENV, f"{tree}{VENV}")
-        done = subprocess.run(
-            ["sh", "-c", command], cwd=home, env=environ, capture_output=True, text=True, check=False, timeout=1200
-        )
+        done = ran(["sh", "-c", command], folder=home, env=environ, seconds=1200)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 

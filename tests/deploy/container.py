@@ -17,6 +17,7 @@ import psutil
 
 from harbor_refresh.local.process import spawn
 from tests.deploy.dockerfile import DOCKERFILE, stages
+from tests.terminal import ran
 from tests.waiting import wait_for
 
 SCRIPT = Path(__file__).with_name("container.sh")
@@ -74,7 +75,7 @@ class Container:
             inside = ["nsenter", "--target", str(self.program.pid), "--mount", "--pid", "--root"]
             rights = ["setpriv", "--reuid=10001", "--regid=10001", "--clear-groups", "--no-new-privs"]
             command = [*inside, *rights, *command]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        return ran(command)
 
 
 @dataclass

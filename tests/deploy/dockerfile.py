@@ -5,9 +5,9 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.pages import ROOT
+
 DOCKERFILE = ROOT / "deploy/image/Dockerfile"
 IGNORE = ROOT / ".dockerignore"
 

@@ -1,7 +1,6 @@
 """What `kubectl apply -k` would send: the overlays, built by the kustomize inside kubectl."""
 
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 import yaml
 
 from tests.deploy.dockerfile import ROOT
+from tests.terminal import ran
 
 KUBERNETES = ROOT / "deploy/kubernetes"
 OVERLAYS = ("base", "overlays/keda", "overlays/hash")
@@ -23,9 +23,7 @@ def kubectl(*words: str, folder: Path = ROOT) -> str:
     """Run kubectl, which asks no cluster. Without it the test fails, because nothing else can prove the same."""
     if not shutil.which("kubectl"):
         pytest.fail(MISSING)
-    done = subprocess.run(
-        ["kubectl", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=300
-    )
+    done = ran(["kubectl", *words], folder=folder)
     if done.returncode:
         pytest.fail(f"kubectl {' '.join(words)}: {done.stderr}\nIs it 1.28 or newer?")
     return done.stdout

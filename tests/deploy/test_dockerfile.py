@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.dockerfile import DOCKERFILE, IGNORE, ROOT, Stage, is_sent, stages
+from tests.terminal import ran
 
 TEXT = DOCKERFILE.read_text(encoding="utf-8")
 BUILD, SERVICE = stages(TEXT)
@@ -65,7 +66,7 @@ def test_what_is_copied_is_sent_to_the_builder_and_nothing_else_is() -> None:
 def complaints(*command: str | Path) -> str:
     """Run a linter of the environment of the tests; return what it says."""
     program = Path(sys.executable).with_name(str(command[0]))
-    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+    done = ran([program, *command[1:]])
     return done.stdout + done.stderr
 
 

@@ -22,6 +22,7 @@ from tests.deploy.conftest import protect
 from tests.deploy.container import Container, Image, has_namespaces
 from tests.deploy.dockerfile import ROOT
 from tests.faults.conftest import many, statuses, succeed
+from tests.terminal import ran
 from tests.variants import variants
 from tests.waiting import wait_for
 
@@ -170,7 +171,7 @@ def started(*words: str, **variables: str) -> "subprocess.CompletedProcess[str]"
     """Run start.sh in the checkout to its end, with the Python of the tests and no variable but these."""
     environ = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", **variables}
     command = [ROOT / "deploy/image/start.sh", *words]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=300)
+    return ran(command, env=environ)
 
 
 @pytest.mark.parametrize("words", [["flour"], []])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.distribution.metadata import ROOT
+from tests.terminal import ran
 
 #: What would lead from an environment back to the checkout, or to the settings of the tests.
 LEADING_BACK = ("PYTHON", "DJANGO_SETTINGS_MODULE", "VIRTUAL_ENV", "PYTEST_")
@@ -32,14 +33,11 @@ class Environment:
     def run(self, *words: str | Path, cwd: Path, alone: bool = False, **variables: str) -> str:
         """Run a program of it to its end, which must be a good one; return what it printed. `alone`: with these
         variables and no others."""
-        done = subprocess.run(
+        done = ran(
             [self.python, *words],
-            cwd=cwd,
+            folder=cwd,
             env=variables if alone else self.variables() | variables,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
+            seconds=600,
         )
         assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
         return done.stdout
@@ -75,5 +73,5 @@ def install(folder: Path, python: Path, packages: Sequence[str], constraints: st
 
 def _pip(python: Path, *words: str | Path) -> None:
     command = [python, "-m", "pip", *words, "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run(command, cwd="/", env=clean(), capture_output=True, text=True, timeout=1200, check=False)
+    done = ran(command, folder="/", env=clean(), seconds=1200)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"

@@ -1,12 +1,11 @@
 """What pyproject.toml and requirements*.txt say about other packages."""
 
 import tomllib
-from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.pages import ROOT
 
 
 def project() -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 from tests.distribution.environments import Environment, build, clean, copied
 from tests.distribution.fixtures import Make
 from tests.distribution.metadata import ROOT, project
+from tests.terminal import ran
 
 pytestmark = pytest.mark.slow
 
@@ -139,9 +140,7 @@ def test_an_editable_install_has_the_same_names(environment: Make, tmp_path: Pat
 
 @pytest.mark.parametrize("app", ["executions", "tasks"])
 def test_the_folder_of_an_app_says_what_to_import(app: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", f"import {app}"], cwd=ROOT, env=clean(), capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "-c", f"import {app}"], env=clean())
     assert done.stderr.splitlines()[-1].startswith(f"ImportError: write harbor_refresh.{app}:")
 
 
@@ -179,9 +178,7 @@ def test_a_type_checker_sees_the_types(environment: Make, tmp_path: Path) -> Non
         tmp_path / "cache",
         "use.py",
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", *words], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "-m", "mypy", *words], folder=tmp_path, seconds=600)
     said = [line.removeprefix("use.py:") for line in done.stdout.splitlines()]
     revealed = said.pop(1)
     assert said == [

@@ -1,20 +1,16 @@
 """The schema `public` as pg_dump writes it, to compare it to the letter."""
 
 import re
-import subprocess
 
 from harbor_refresh.local.postgres import find_postgres
 from tests import servers
+from tests.terminal import ran
 
 
 def dump_of_public(database: str) -> str:
     """What `pg_dump --schema-only` says of Harbor's schema. The program is the one beside the server."""
-    done = subprocess.run(
-        [find_postgres() / "pg_dump", "--schema-only", "--schema=public", servers.postgres.url_for(database)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
+    done = ran(
+        [find_postgres() / "pg_dump", "--schema-only", "--schema=public", servers.postgres.url_for(database)]
     )
     assert done.returncode == 0, done.stderr
     # a word that pg_dump makes up each time

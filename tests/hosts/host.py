@@ -14,8 +14,9 @@ from textwrap import dedent
 from typing import Any
 
 from tests import servers
+from tests.pages import ROOT
+from tests.terminal import ran
 
-ROOT = Path(__file__).resolve().parents[2]
 GUESTS = ("harbor_refresh.executions", "harbor_refresh.tasks")
 #: The project's own variables, of which none is ours to read.
 ITS_VARIABLES = {
@@ -212,15 +213,7 @@ class Host:
 
     def run(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         env = {name: value for name, value in (self.env | variables).items() if value}
-        return subprocess.run(
-            [self.python, *words],
-            cwd=self.folder,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        return ran([self.python, *words], folder=self.folder, env=env)
 
     def ask(self, program: str, **variables: str) -> Any:
         """Run a program after Django's setup; its last line of output is JSON, which is returned."""

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,7 @@ from django.db import connection
 
 from harbor_refresh.executions.management.output import Failed
 from tests import servers
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.terminal import ran
 
 
 def said(*words: object) -> str:
@@ -56,17 +54,12 @@ def misuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command as a process of its own, on this test's database."""
     url = servers.postgres.url_for(connection.settings_dict["NAME"])
-    return subprocess.run(
+    return ran(
         [sys.executable, "manage.py", *words],
-        cwd=ROOT,
         env={
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "settings.test",
             "DATABASE_URL": url,
             **environment,
         },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
     )

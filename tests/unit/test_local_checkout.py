@@ -13,7 +13,6 @@ from harbor_refresh.local import LocalError
 from harbor_refresh.local.checkout import LARGEST_LOG, Checkout, held
 from harbor_refresh.local.program import FOLLOWED, follow, followed
 
-ROOT = Path(__file__).resolve().parents[2]
 DEV = {"DJANGO_SETTINGS_MODULE": "settings.dev"}
 VARIABLES = {"DATABASE_URL": "postgresql://u@127.0.0.1:1/n", "REDIS_URL": "redis://127.0.0.1:1/0"}
 STATS = ["manage.py", "harbor", "status"]

@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
+from tests.terminal import ran
 from tests.waiting import wait_for
 
 QUICK = {"fsync": "off"}
@@ -132,7 +132,7 @@ def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data
         os.kill(os.getpid(), signal.SIGKILL)
         """
     )
-    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    killed = ran([sys.executable, "-c", program])
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 
     pids = [int(word) for word in killed.stdout.split()]

@@ -1,20 +1,17 @@
 """Each signal has its log line, and the lines that operators grep for never change."""
 
 import logging
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.dispatch import Signal
 
-from harbor_refresh.executions.lifecycle.lease import Held
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.news import signals as signals_of_executions
 from harbor_refresh.tasks.jobs.running.reaper import Reaped
 from harbor_refresh.tasks.news import events, signals
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
-from harbor_refresh.tasks.queue.claim import Claim
 
 
 @pytest.fixture(autouse=True)
@@ -62,13 +59,7 @@ def test_failures_are_logged_with_their_reason_but_not_a_thousand_times(
     assert len(told) == 1 + signals.MAX_LINES
 
 
-HELD = Held("n1", datetime(2026, 1, 1, tzinfo=UTC))
 LINES: tuple[tuple[Signal, dict[str, Any], list[tuple[str, str]]], ...] = (
-    (
-        signals.claim_expired,
-        {"claim": Claim("n1", "7", ("1:A",)), "count": 1},
-        [("INFO", "1 of a claim of n1 had been recovered meanwhile: left alone")],
-    ),
     (
         signals_of_executions.quarantined,
         {"execution_ids": [7], "reasons": {7: "cursed"}},
@@ -84,16 +75,6 @@ LINES: tuple[tuple[Signal, dict[str, Any], list[tuple[str, str]]], ...] = (
         {"execution_ids": [7, 8]},
         [("WARNING", "Closed 2 open executions at their time limit: their producers did not close them")],
     ),
-    (
-        signals.marks_lost,
-        {"count": 3, "error": "Redis: gone"},
-        [("WARNING", "Could not mark 3 executions, reconcile will find them: Redis: gone")],
-    ),
-    (
-        signals.database_away,
-        {"count": 3, "error": "gone"},
-        [("WARNING", "The database is away, 3 executions wait for it: gone")],
-    ),
     (signals.reconciled, {"outcome": Reconciled(looked_at=5)}, []),
     (
         signals.reconciled,
@@ -102,25 +83,10 @@ LINES: tuple[tuple[Signal, dict[str, Any], list[tuple[str, str]]], ...] = (
     ),
     (
         signals.reconciled,
-        {"outcome": Reconciled(held=HELD)},
-        [("INFO", f"Reconcile is running already, left alone: n1 has the lease until {HELD.until.isoformat()}")],
-    ),
-    (
-        signals.reconciled,
-        {"outcome": Reconciled(postponed=True)},
-        [("INFO", "Reconcile postponed: the queue is long, and its workers need the database")],
-    ),
-    (
-        signals.reconciled,
         {"outcome": Reconciled(lease_lost=True)},
         [("WARNING", "Reconcile lost its lease to another pass and ended: it had stood still for too long")],
     ),
     (signals.reaped, {"outcome": Reaped()}, []),
-    (
-        signals.reaped,
-        {"outcome": Reaped(reported=1, failed=2)},
-        [("WARNING", "Reaped jobs: 1 reported again, 2 failed for silence")],
-    ),
     (signals.runs_released, {"count": 3}, [("WARNING", "Recovered jobs: 3 given back by dead processes")]),
     (
         signals.workers_died,

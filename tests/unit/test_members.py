@@ -64,22 +64,3 @@ def test_a_member_that_cannot_be_read(raw: bytes) -> None:
 )
 def test_a_member_that_can_be_read(text: str) -> None:
     assert readable(text.encode()) == text
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"",
-        b"1:A:n",
-        b"1:A::7",
-        b"1:A:n:-7",
-        b"1:A:n:7:7",
-        b"0:A:n:7",
-        b"1::n:7",
-        b"1:A:n:12345678901234567890",
-        b"1:A:n:007",
-        b"\xff:A:n:7",
-    ],
-)
-def test_a_token_that_cannot_be_read(raw: bytes) -> None:
-    assert Token.read(raw) is None

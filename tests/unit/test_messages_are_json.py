@@ -1,11 +1,10 @@
 """Nothing that comes by the broker, by Redis or over HTTP can run code: it is JSON, and nothing is unpickled."""
 
 import ast
-from pathlib import Path
 
 from harbor_refresh.celery import app
+from tests.pages import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("executions", "tasks", "harbor_refresh", "settings")
 #: What runs code that it reads.
 DANGEROUS = {"pickle", "cPickle", "dill", "marshal", "shelve", "yaml"}

@@ -11,8 +11,8 @@ import pytest
 import harbor_refresh
 from harbor_refresh.executions import errors
 from tests import pages
+from tests.pages import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 #: The explanation names modules, and alerts have names of errors.
 PAGES = [ROOT / "README.md", *sorted({*ROOT.glob("docs/[hs]*/*.md")} - {ROOT / "docs/howto/alerts.md"})]
 #: Public modules, and the values of settings.

@@ -13,11 +13,14 @@ from unittest.mock import patch
 
 import pytest
 from psycopg import IsolationLevel
+from pytest_django import Settings
 
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.redis_address import TAKES
+from harbor_refresh.tasks.checks.settings import check_settings
+from tests.pages import ROOT
+from tests.terminal import ran
 
-ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "postgresql://u:s3cret@127.0.0.1:1/n"
 REDIS = "redis://127.0.0.1:1/0"
 CHECK = [sys.executable, "manage.py", "check"]
@@ -33,7 +36,7 @@ def environment(variables: dict[str, str]) -> dict[str, str]:
 
 def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
     env = environment(variables)
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=300)
+    return ran(command, env=env)
 
 
 def settings_of(module: str = "settings.base", **variables: str) -> ModuleType:
@@ -88,6 +91,23 @@ def test_every_kind_of_variable_is_reported_by_its_name(name: str) -> None:
     assert refused(**{name: got}).startswith(f"{name}: got {got!r}, takes {takes}")
 
 
+@pytest.mark.parametrize(
+    ("broker", "strategy", "expected"),
+    [
+        ("redis://h/0", "claim", []),
+        ("sentinel://h", "scan", []),
+        ("amqp://h", "claim", []),
+        ("amqp://h;amqp://i", "hash", ["harbor_tasks.E008"]),
+        ("amqps://h", "scan", ["harbor_tasks.E008"]),
+    ],
+)
+def test_an_older_design_is_refused_with_rabbitmq(
+    broker: str, strategy: str, expected: list[str], settings: Settings
+) -> None:
+    settings.CELERY_BROKER_URL, settings.REFRESH_STRATEGY = broker, strategy
+    assert [message.id for message in check_settings()] == expected
+
+
 def test_an_attached_service_that_would_take_no_marks_is_refused() -> None:
     attached = {"REFRESH_ATTACH": "harbor"}
     assert run(CHECK, **attached).stderr == ""
@@ -120,21 +140,12 @@ def test_only_a_worker_asks_for_the_number_of_an_instance() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        ({}, "CORE_INSTANCE_TOTAL: got nothing, takes "),
-        (
-            {"CORE_INSTANCE_TOTAL": "3", "CORE_INSTANCE_ID": "3"},
-            "CORE_INSTANCE_ID: got '3', takes a whole number ",
-        ),
-    ],
-)
-def test_a_worker_without_a_possible_number_ends_with_one_line(given: dict[str, str], line: str) -> None:
+def test_a_worker_without_a_possible_number_ends_with_one_line() -> None:
+    """tests/integration/strategies/test_hash.py has what each number is refused for."""
     worker = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", "-c", "1"]
-    ran = run(worker, REFRESH_STRATEGY="hash", **given)
-    assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
-    assert ran.stderr.startswith(line)
+    done = run(worker, REFRESH_STRATEGY="hash", CORE_INSTANCE_TOTAL="3", CORE_INSTANCE_ID="3")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith("CORE_INSTANCE_ID: got '3', takes a whole number ")
 
 
 # addresses
@@ -219,3 +230,23 @@ def test_production_does_not_start_with_a_secret_that_everyone_knows(name: str) 
     line = refused(IN_PRODUCTION, **(PRODUCTION | {name: "not-a-secure-string"}))
     assert line.startswith(f"{name}: got a secret that can be guessed, takes ")
     assert "not-a-secure-string" not in line
+
+
+ACCESS_LOG = """
+import logging, logging.config
+from settings import base
+logger = logging.getLogger("gunicorn.access")
+logger.propagate = False
+logger.addHandler(logging.NullHandler())  # that of --access-logfile
+logging.config.dictConfig(base.LOGGING)  # as Django does in each worker of gunicorn
+print(len(logger.handlers), logger.propagate)
+from harbor_refresh.logs.for_gunicorn import logconfig_dict
+logging.config.dictConfig(logconfig_dict)
+print(len(logger.handlers), logger.propagate)
+"""
+
+
+def test_the_settings_leave_the_logs_of_gunicorn_to_its_options() -> None:
+    """Unless our configuration of gunicorn says where they go."""
+    told = ran([sys.executable, "-c", ACCESS_LOG], env=os.environ | {"DJANGO_SETTINGS_MODULE": "settings.dev"})
+    assert (told.stdout.splitlines(), told.returncode) == (["1 False", "0 True"], 0), told.stderr

@@ -1,16 +1,18 @@
-"""What a process imports at its start: the pages of the service only if it serves them.
+"""What a process does at its start: it knows by its words which program it is, as its statements have the time of
+that program; and it imports the pages of the service only if it serves them.
 
 The URLs import the API, and with it Django Ninja and Pydantic: half the time of a start.
 """
 
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from settings.base import STATEMENT_TIMEOUTS
+from settings.env import kind_of_process
+from tests.terminal import ran
+
 OF_PAGES = ("ninja", "pydantic", "harbor_refresh.web.api", "harbor_refresh.web.urls")
 STARTS = {
     "worker": """
@@ -34,13 +36,30 @@ command.check(tags=command.requires_system_checks)
 def test_only_web_imports_the_pages(process: str, expected: tuple[str, ...]) -> None:
     program = f"{STARTS[process]}\nimport sys\nprint([name for name in {OF_PAGES} if name in sys.modules])"
     env = os.environ | {"DJANGO_SETTINGS_MODULE": "settings.test"}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    done = ran([sys.executable, "-c", program], env=env)
     assert (done.stderr, done.stdout.strip()) == ("", str(list(expected)))
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("/v/celery/__main__.py -A harbor_refresh worker --concurrency 2", "worker"),
+        ("/v/bin/celery -A harbor_refresh beat --pidfile=", "beat"),
+        ("/v/bin/celery -A harbor_refresh flower --port=1", "command"),
+        ("manage.py migrate --noinput", "migrate"),
+        ("/opt/celery/app/manage.py harbor stop beat worker", "command"),
+        ("manage.py harbor sweep", "command"),
+    ],
+)
+def test_a_program_is_known_by_its_words(words: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("harbor_refresh.wsgi", "harbor_refresh.logs.for_gunicorn"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setattr(sys, "argv", words.split())
+    assert kind_of_process() == kind
+    assert kind in STATEMENT_TIMEOUTS
+
+
+@pytest.mark.parametrize("module", ["harbor_refresh.wsgi", "harbor_refresh.logs.for_gunicorn"])
+def test_the_web_process_is_known_by_its_application(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, sys)
+    assert kind_of_process() == "web"

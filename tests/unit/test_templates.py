@@ -9,8 +9,8 @@ from django.conf import settings
 from django.templatetags.static import static
 
 from harbor_refresh.executions.admin.base import media
+from tests.pages import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 APPS = ("executions", "tasks", "harbor_refresh")
 STYLES = [
     *Path(unfold.__path__[0]).glob("static/unfold/**/*.css"),

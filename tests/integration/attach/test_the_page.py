@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.harbor.dump import dump_of_public
 from tests.harbor.managed import ADMINISTRATOR, HARBORS_ROLE, managed
 from tests.harbor.restricted import knows_setinfo
 from tests.programs import needs
+from tests.terminal import ran
 from tests.waiting import wait_for
 
 NAME = "harbor_of_the_page"
@@ -88,9 +88,7 @@ def harbor(tmp_path: Path) -> Iterator[dict[str, str]]:
 def run(block: str, env: dict[str, str], folder: Path = ROOT, code: int = 0) -> str:
     if "ACL SETUSER" in block and not knows_setinfo(Redis.from_url(env["BROKERS_REDIS_URL"])):
         block = block.replace("s/ >CHANGE-THIS//", "s/ >CHANGE-THIS//; s/ +client|setinfo//")
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=env, capture_output=True, text=True, check=False
-    )
+    done = ran(["bash", "-euo", "pipefail", "-c", block], folder=folder, env=env)
     assert done.returncode == code, (block, done.stdout[-2000:], done.stderr[-2000:])
     return done.stdout + done.stderr
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -17,11 +16,12 @@ from redis import Redis
 
 from benchmarks.existing_servers import SCHEMA
 from tests import servers
+from tests.pages import ROOT
+from tests.terminal import ran
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[3]
 DATABASE = "harbor_refresh_existing"
 KEYS = {
     *("strategy", "nodes", "executions", "seconds", "executions_per_second", "redis_commands"),
@@ -36,15 +36,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def bench(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks", *map(str, words)],
-        cwd=ROOT,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
+    return ran([sys.executable, "-m", "benchmarks", *map(str, words)], env=environment(**more), seconds=900)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.peers import PEERS
-from tests.unit.test_imports import ROOT
+from tests.terminal import ran
 
 pytestmark = pytest.mark.slow
 
@@ -31,14 +30,10 @@ def test_each_peer_runs_all_jobs_and_says_so(name: str, tmp_path: Path) -> None:
 def _bench(name: str, path: Path) -> list[dict[str, Any]]:
     words = ["--peers", name, "--tasks", str(JOBS), "--patience", "0.1", "--budget", "240", "--json", str(path)]
     env = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "benchmarks", "peers", *words],
-        cwd=ROOT,
         env=env | {"DJANGO_SETTINGS_MODULE": "settings.test"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
+        seconds=900,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     rows: list[dict[str, Any]] = json.loads(path.read_text())

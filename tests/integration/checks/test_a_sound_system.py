@@ -13,8 +13,9 @@ import pytest
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
-from tests.faults.cluster import ROOT, Cluster
+from tests.faults.cluster import Cluster
 from tests.integration.checks.examined import CHECKS
+from tests.terminal import ran
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -43,14 +44,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def manage(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=ROOT,
-        env=cluster.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return ran([sys.executable, "manage.py", *words], env=cluster.env)
 
 
 def test_the_doctor_finds_nothing_on_a_sound_system_and_says_so(cluster: Cluster) -> None:

@@ -12,6 +12,7 @@ from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import examine
 from tests import servers
 from tests.integration.checks.examined import CHECKS, E, W, found, problems, reconnect, typed
+from tests.integration.concurrency import statement_held_open
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -105,11 +106,10 @@ def test_migrations_that_are_not_applied() -> None:
     assert (level, "not applied to the database: harbor_tasks." in what) == (E, True)
 
 
-def test_a_table_that_cannot_be_read(database: str) -> None:
+def test_a_table_that_cannot_be_read() -> None:
     """The checks that look at the state would find nothing."""
     chosen = [one for one in CHECKS if one.id in ("database.reachable", "tables.readable", "status.deliveries")]
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("LOCK TABLE execution_delivery")
+    with statement_held_open("LOCK TABLE execution_delivery"):
         results = list(examine(chosen, Facts()))
     assert [one.verdict for one in results] == ["sound", "error", "not made"]
     assert [one.verdict for one in examine(chosen, Facts())] == ["sound"] * 3

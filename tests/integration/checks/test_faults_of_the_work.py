@@ -25,14 +25,6 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 # settings
 
 
-def test_settings_that_do_not_fit_together(settings: Settings) -> None:
-    settings.DEBUG = True  # else the checks for production are made, too
-    assert found("settings.checks") == []
-    settings.REFRESH_ATTACH, settings.REFRESH_STRATEGY = "harbor", "scan"
-    ((level, what),) = found("settings.checks")
-    assert (level, what.split(":")[0]) == (E, "harbor_tasks.E004")
-
-
 def test_settings_of_production_are_checked_as_such(settings: Settings) -> None:
     settings.SESSION_COOKIE_SECURE = False
     assert "security.W012" in [what.split(":")[0] for _, what in found("settings.checks")]

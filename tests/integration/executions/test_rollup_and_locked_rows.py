@@ -48,10 +48,12 @@ def test_a_table_that_another_transaction_holds_fails_no_execution_and_is_waited
     ids = [one.pk for one in executions]
     refresh(ids[:1], wait=waits)  # PostgreSQL keeps the plans of functions from here on
     wait_at_most("200ms")
-    with psycopg.connect(servers.postgres.url_for(database)) as other, CaptureQueriesContext(connection) as seen:
-        other.execute(f"LOCK TABLE {table} IN {strength} MODE")
-        with pytest.raises(TableLocked, match=r"^PostgreSQL: another transaction holds a table: canceling"):
-            refresh(ids, wait=waits)
+    with (
+        statement_held_open(f"LOCK TABLE {table} IN {strength} MODE"),
+        CaptureQueriesContext(connection) as seen,
+        pytest.raises(TableLocked, match=r"^PostgreSQL: another transaction holds a table: canceling"),
+    ):
+        refresh(ids, wait=waits)
     assert len([one for one in seen.captured_queries if "FOR NO KEY UPDATE" in one["sql"]]) == 1
     assert [status_of(one) for one in executions] == ["Success", *["Running"] * 3]
     assert refresh(ids, wait=waits) == Refreshed(succeeded=4, changed=3)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,10 +39,10 @@ from tests import servers
 from tests.integration.concurrency import Pause, in_background, statement_held_open
 from tests.integration.executions.old_executions import ended
 from tests.integration.sample_executions import made
+from tests.pages import ROOT
 
 pytestmark = pytest.mark.usefixtures("database")
 
-ROOT = Path(__file__).resolve().parents[3]
 OLD = timedelta(days=8)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from harbor_refresh.executions.models.operations import Origin
 from harbor_refresh.executions.news.audit import Person
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause
-from tests.integration.command_output import data, failing, misuse, said
+from tests.integration.command_output import data, failing, said
 from tests.integration.jobs.sample_jobs import (
     QUEUE,
     Outbox,
@@ -146,18 +146,3 @@ def test_executions_that_there_are_not_are_named_and_nothing_is_changed(verb: st
         "there is no execution 99998, 99999; nothing was changed",
     )
     assert statuses(known) == ("Running", {"a": "Error", "b": "Pending"})
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["harbor", "stop"], "choose executions by an ID or an option, or all of them by --all"),
-        (["harbor", "retry", "x"], "argument ID: got 'x', takes a whole number from 1"),
-        (["harbor", "repair"], "the following arguments are required: PART"),
-        (["harbor", "repair", "all"], "argument PART: invalid choice: 'all'"),
-        (["harbor", "why"], "one of the arguments ID --task is required"),
-        (["harbor", "why", "1", "--task", "2"], "argument --task: not allowed with argument ID"),
-    ],
-)
-def test_a_misused_command_ends_with_2(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert line in misuse(capsys, *words)

@@ -1,19 +1,17 @@
 """An upgrade in the middle of the work: each unfinished job of the release that had jobs in Redis waits."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from tests import servers
+from tests.terminal import ran
 
 NAME = "upgraded"
-ROOT = Path(__file__).resolve().parents[3]
 BEFORE = """
 INSERT INTO execution (vendor_type, vendor_id, status, status_message, trigger, revision, start_time, update_time,
     extra_attrs)
@@ -44,9 +42,7 @@ FROM task t WHERE t.id = task_id AND t.job_id = 'its turn';
 
 def manage(*words: str) -> None:
     env = os.environ | {"DATABASE_URL": servers.postgres.url_for(NAME), "DJANGO_SETTINGS_MODULE": "settings.test"}
-    done = subprocess.run(
-        [sys.executable, "manage.py", *words], cwd=ROOT, env=env, capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "manage.py", *words], env=env)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

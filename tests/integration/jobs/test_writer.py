@@ -10,7 +10,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-import psycopg
 import pytest
 from celery.exceptions import Ignore, Reject
 from django.db import OperationalError, connection
@@ -31,7 +30,6 @@ from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.per_process import PerProcess
-from tests import servers
 from tests.integration.concurrency import statement_held_open, transaction_held_open
 from tests.integration.jobs.sample_jobs import (
     QUEUE,
@@ -448,15 +446,14 @@ def test_ends_do_not_wait_for_one_whose_task_is_locked_and_one_line_says_that_it
     ("locked", "left"), [("a", "a"), ("b", "b"), ("s", "s"), ("c", "a"), ("d", "ab")], ids=lambda names: names
 )
 def test_a_locked_job_holds_up_its_own_end_and_the_failures_in_front_of_it_alone(
-    locked: str, left: str, outbox: Outbox, database: str
+    locked: str, left: str, outbox: Outbox
 ) -> None:
     needs: dict[str, list[int]] = {"a": [], "b": [], "s": [], "c": [0], "d": [3, 1, 2]}
     jobs = [NewJob("a.job", job_id=one, needs=[NewNeed(place) for place in its]) for one, its in needs.items()]
     start("SCAN", [jobs])
     runs = {message.job: found.run for message in outbox.take() if (found := begun(message, node=this_worker.id))}
     ends = [Outcome(its, Status.SUCCESS if one == "s" else Status.ERROR) for one, its in runs.items()]
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE job_id = %s FOR NO KEY UPDATE", [locked])
+    with statement_held_open("SELECT FROM task WHERE job_id = %s FOR NO KEY UPDATE", [locked]) as other:
         taken = outcomes.take_apart(ends)
         other.rollback()
     assert "".join(sorted(one.run.job for one in taken.left)) == left

@@ -71,19 +71,6 @@ def test_a_look_tells_what_waits_since_when_and_what_was_done(redis: Redis) -> N
     assert seen.ago(seen.ticked) == 3.0
 
 
-def test_a_member_that_comes_back_waits_from_then_on(redis: Redis) -> None:
-    queue, clock = queue_with_clock(redis, rest=0.0)
-    queue.mark(["1:A"])
-    clock.move(60)
-    claim = queue.claim("n1", 1).claim
-    assert whole_redis(redis, observed=True).get("waiting") is None
-    clock.move(3)
-    queue.release(claim)
-    clock.move(4)
-    seen = queue.stats()
-    assert seen.ago(seen.waiting_since) == 4
-
-
 def test_of_a_long_queue_the_first_thousand_are_noted_and_the_oldest_is_known_until_it_is_claimed(
     redis: Redis,
 ) -> None:

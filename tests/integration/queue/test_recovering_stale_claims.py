@@ -27,7 +27,10 @@ def test_claims_of_a_node_that_said_that_it_stops_wait_for_their_message_until_t
 
 @pytest.mark.parametrize(
     "raw",
-    [b"x", b"1:A", b"1:A:n1", b"1:A:n1:x", b"1:A:B:n1:7", b":A:n1:7", b"1::n1:7", b"\xff", b"1:A:n1:007"],
+    [
+        *(b"x", b"1:A", b"1:A:n1", b"1:A::7", b"1:A:n1:x", b"1:A:n1:-7", b"1:A:B:n1:7", b":A:n1:7", b"0:A:n1:7"),
+        *(b"1::n1:7", b"\xff", b"1:A:n1:007", b"1:A:n1:12345678901234567890"),
+    ],
 )
 def test_a_token_that_cannot_be_read_is_dropped_and_told(raw: bytes, redis: Redis, faked: Faked) -> None:
     queue, _ = faked

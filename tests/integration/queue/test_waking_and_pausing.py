@@ -53,20 +53,6 @@ def test_with_the_last_claim_attempts_of_lost_members_and_rubbish_are_gone(redis
     assert "attempts" not in whole_redis(redis)
 
 
-def test_a_pause_of_a_clock_that_has_gone_back_holds_up_nothing(redis: Redis, faked: Faked) -> None:
-    queue, _ = faked
-    queue.pause()
-    queue.mark(["1:A", "2:A", "3:A"])
-    assert queue.stats().pause_ms > 0
-    assert not queue.claim("me", 1).claim.members
-    redis.pexpire(PREFIX + "pause", 3_600_000)
-    assert queue.stats().pause_ms == 0
-    assert queue.must_send_tick(ignore_pending_wake=True)
-    batch = queue.claim("me", 1)
-    queue.tick_has_ended()
-    assert (len(batch.claim), queue.complete(batch.claim).wake) == (1, True)
-
-
 def test_a_pause_ends_by_itself(redis: Redis) -> None:
     queue, _ = queue_with_clock(redis, pause=60.0)
     queue.pause()

@@ -261,13 +261,17 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
     ("words", "line"),
     [
         (["harbor"], "the following arguments are required: VERB"),
-        (["harbor", "stop"], "Misused: choose executions by an ID or an option"),
+        (["harbor", "stop"], "Misused: choose executions by an ID or an option, or all of them by --all"),
         (["harbor", "list", "--attribute", "a"], "'a' is no attribute; takes PATH=TEXT"),
         (["harbor", "list", "--status", "Succeed"], "invalid choice: 'Succeed'"),
         (["harbor", "stop", "x"], "argument ID: got 'x', takes a whole number from 1"),
         (["harbor", "stop", "9223372036854775808"], "got '9223372036854775808', takes a whole number from 1"),
         (["harbor", "stop", "9" * 5000], f"argument ID: got '{'9' * 40}', takes a whole number from 1 to"),
         (["harbor", "why", "0"], "argument ID: got '0', takes a whole number from 1"),
+        (["harbor", "why"], "one of the arguments ID --task is required"),
+        (["harbor", "why", "1", "--task", "2"], "argument --task: not allowed with argument ID"),
+        (["harbor", "repair"], "the following arguments are required: PART"),
+        (["harbor", "repair", "all"], "argument PART: invalid choice: 'all'"),
         (["harbor", "repair", "drift", "--fast"], "unrecognized arguments: --fast"),
     ],
 )

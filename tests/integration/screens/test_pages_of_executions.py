@@ -5,7 +5,6 @@ import re
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection
@@ -25,9 +24,9 @@ from harbor_refresh.tasks.admin import execution as tasks_admin
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests import servers
 from tests.created import create_many
 from tests.integration.admin_client import act, ids_shown, signed_in, told
+from tests.integration.concurrency import statement_held_open
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
 from tests.integration.jobs.sample_jobs import recorded as started
 from tests.integration.query_counts import queries
@@ -399,12 +398,11 @@ def test_one_task_is_stopped_after_a_question_and_it_is_noted(admin: Client) -> 
     assert AuditEntry.objects.count() == 1
 
 
-def test_an_action_on_a_row_that_stays_locked_says_to_try_again(admin: Client, database: str) -> None:
+def test_an_action_on_a_row_that_stays_locked_says_to_try_again(admin: Client) -> None:
     execution = started("a")
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = '50ms'")
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE", [execution.pk])
+    with statement_held_open("SELECT FROM execution WHERE id = %s FOR UPDATE", [execution.pk]):
         [said] = told(act(admin, LIST, "stop", [execution.pk]))
     assert said.startswith("error: PostgreSQL: another transaction has held the row for too long")
     assert execution.status == "Running"

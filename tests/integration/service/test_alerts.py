@@ -1,17 +1,16 @@
 """The alerts: proven by promtool, and about metrics that there are."""
 
 import re
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from harbor_refresh.web.metrics import COUNTERS, GAUGES, HISTOGRAMS
+from tests.pages import ROOT
 from tests.programs import needs
+from tests.terminal import ran
 
-ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy/prometheus"
 #: Those that the operators have asked for by name.
 ASKED_FOR = {"ExecutionQueueGrowing": "> 10000", "StaleProcessingHigh": "> 1000"}
@@ -34,9 +33,7 @@ def series() -> set[str]:
 
 
 def promtool(*words: str) -> None:
-    done = subprocess.run(
-        [needs("promtool"), *words], cwd=FOLDER, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = ran([needs("promtool"), *words], folder=FOLDER)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -25,8 +25,9 @@ from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.news import samples, state
 from harbor_refresh.tasks.pipeline import wakeup
 from tests import servers
-from tests.faults.cluster import ROOT, Cluster, Member
+from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import cluster  # noqa: F401  # a fixture
+from tests.terminal import ran
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -153,7 +154,7 @@ def test_the_command_exits_with_1_and_one_line(database: str) -> None:
         "DJANGO_SETTINGS_MODULE": "settings.test",
     }
     command = [sys.executable, "manage.py", "alive", "beat", "--json"]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=120)
+    done = ran(command, env=env)
     assert (done.returncode, json.loads(done.stdout)["alive"]) == (1, False)
     assert "Beat has never sent anything" in done.stderr
     assert "Traceback" not in done.stderr

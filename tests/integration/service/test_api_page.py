@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from harbor_refresh.executions.models import ApiToken
 from tests import pages
 from tests.integration.command_output import said
 from tests.integration.service.web import Web
+from tests.terminal import ran
 
 PAGE = pages.read("docs/howto/api.md")
 
@@ -51,9 +51,7 @@ def test_the_requests_of_the_page_create_report_and_ask(web: Web) -> None:
 def typed(web: Web, commands: str) -> dict[str, Any]:
     """Type the commands, and read the last answer."""
     environ = {**os.environ, "HARBOR_REFRESH_URL": web.url, "HARBOR_REFRESH_TOKEN": web.token, "no_proxy": "*"}
-    done = subprocess.run(
-        ["sh", "-eu", "-c", commands], env=environ, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = ran(["sh", "-eu", "-c", commands], env=environ)
     assert done.returncode == 0, done.stderr + done.stdout
     found: dict[str, Any] = {}
     text = done.stdout

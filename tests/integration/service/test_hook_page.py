@@ -1,18 +1,20 @@
-"""docs/howto/job_service_hook.md: its examples run against the service, as a runner copies them."""
+"""The status hook over real HTTP: its address, the size of a body, and the mark; and the examples of
+docs/howto/job_service_hook.md, as a runner copies them."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 
+import httpx2
 import pytest
 from pytest_django import Settings
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Task
 from tests import pages
-from tests.integration.executions.hook_requests import SECRET
-from tests.integration.redis_state import Redis
+from tests.integration.executions.hook_requests import PATH, SECRET, as_bytes, wire
+from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.service.web_server import web_server
+from tests.terminal import ran
 
 PAGE = pages.read("docs/howto/job_service_hook.md")
 
@@ -35,7 +37,7 @@ def pointed_at(service: str, one: Task, text: str) -> str:
 
 
 def run(*argv: str, **environment: str) -> str:
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = ran(argv, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -47,3 +49,15 @@ def test_the_report_by_curl_is_taken(service: str) -> None:
     assert run("sh", "-eu", "-c", text, SECRET=SECRET, no_proxy="*").startswith("HTTP/1.1 200 OK")
     one.refresh_from_db()
     assert (one.status, one.status_revision) == ("Running", 1_731_492_000)
+
+
+def test_an_address_without_an_id_marks_and_a_body_that_is_too_large_is_refused(
+    service: str, redis: Redis
+) -> None:
+    execution = create(NewExecution("TEST", tasks=[NewTask("j")]))
+    headers = {"Authorization": f"Harbor-Secret {SECRET}", "Content-Type": "application/json"}
+    with httpx2.Client(base_url=service, headers=headers, timeout=30) as runner:  # one connection that stays open
+        assert runner.post(PATH.rstrip("/"), content=as_bytes(wire("j"))).status_code == 200
+        assert whole_redis(redis)["queue:v2"] == {f"{execution.pk}:TEST"}
+        assert runner.post(f"{PATH}1", content=b" " * 1_000_001).status_code == 413
+        assert runner.post(f"{PATH}1", content=as_bytes(wire("j", "Success"))).status_code == 200

@@ -3,7 +3,6 @@
 import os
 import re
 import secrets
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import pytest
 from tests import pages, servers
 from tests.deploy.conftest import copy_sources
 from tests.integration.redis_state import Redis
-from tests.terminal import answered
+from tests.terminal import answered, ran
 
 PAGE = pages.read("docs/howto/deploy.md")
 STATEMENTS = pages.section(PAGE, "Prepare PostgreSQL and Redis")
@@ -80,9 +79,7 @@ def test_a_person_installs_the_service_by_typing_what_the_page_has(redis: Redis,
                 screen = answered(argv, ["boss", "boss@refresh.example", *["of-the-harbor-7"] * 2], home, env)
                 assert "Superuser created successfully." in screen
                 continue
-            done = subprocess.run(
-                argv, cwd=home, env=env, capture_output=True, text=True, timeout=300, check=False
-            )
+            done = ran(argv, folder=home, env=env)
             typed[line] = done.returncode
             if "doctor" in line:
                 assert "No worker is alive." in done.stdout, done.stderr

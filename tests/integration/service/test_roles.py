@@ -97,6 +97,10 @@ def test_a_viewer_sees_every_page_but_tokens_and_accounts_and_changes_nothing() 
     client = member("viewer")
     seen = {name: client.get(address).status_code for name, address in PAGES.items()}
     assert seen == dict.fromkeys(PAGES, 200) | dict.fromkeys(("apitoken", "user", "group"), 403)
+    held = with_jobs(1)[0]
+    quarantine([held.pk], 5)
+    assert client.get(f"{LIST}{held.pk}/change/").context["page_actions"] == []
+    assert 'name="action"' not in client.get(LIST).content.decode()
     assert changed_by(client) == {
         "going": "Running",
         "stopped": "Stopped",

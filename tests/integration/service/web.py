@@ -14,12 +14,11 @@ from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.local.process import spawn
 from harbor_refresh.local.services import services
 from tests import servers
+from tests.pages import ROOT
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from subprocess import Popen
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -15,10 +14,10 @@ from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from tests import servers
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import LOCK, marked, statuses
+from tests.pages import ROOT
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-ROOT = Path(__file__).resolve().parents[3]
 
 #: A node of its own that dies before it refreshes its third execution.
 DIES = """

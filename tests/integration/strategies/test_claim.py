@@ -1,13 +1,11 @@
 """The claiming design, as any other: a cycle without Celery, and ticks that go to one node alone."""
 
-import psycopg
 import pytest
-from django.db import connection
 from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES, strategy
 from harbor_refresh.tasks.celery_tasks import claim_batch
-from tests import servers
+from tests.integration.concurrency import statement_held_open
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import OLD, marked, rested, statuses
 
@@ -19,8 +17,7 @@ def test_a_node_without_celery_drains_the_queue_and_ends_at_what_others_have_loc
 ) -> None:
     settings.REFRESH_STRATEGY = "claim"
     ids = marked(40)
-    with psycopg.connect(servers.postgres.url_for(connection.settings_dict["NAME"])) as other:
-        other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE", [ids[0]])
+    with statement_held_open("SELECT FROM execution WHERE id = %s FOR UPDATE", [ids[0]]):
         outcome = strategy().cycle()
     assert outcome.succeeded >= 39
     assert strategy().backlog() == 1

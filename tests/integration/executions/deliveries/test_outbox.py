@@ -2,21 +2,17 @@
 
 from collections.abc import Callable
 
-import psycopg
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
-from harbor_refresh.executions.models import Delivery, StatusChange, Subscription, Task
+from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.news.deliveries import deliverer
 from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.status import Status
-from tests import servers
 from tests.integration.concurrency import at_once, in_background, statement_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import end, ended, rerun
@@ -38,15 +34,6 @@ def test_without_a_subscription_changes_are_told_when_they_are_written() -> None
     finish(create(NewExecution("SCAN_ALL")).pk, Status.SUCCESS)
     assert list(StatusChange.objects.values_list("told", flat=True)) == [True] * 4
     assert write_deliveries() == 0
-
-
-def test_a_refresh_with_nothing_subscribed_has_as_many_statements_as_ever() -> None:
-    executions = [create(NewExecution("SCAN_ALL", tasks=[NewTask()])).pk for _ in range(3)]
-    report([Report(pk, "Success") for pk in Task.objects.values_list("pk", flat=True)])
-    with CaptureQueriesContext(connection) as captured:
-        assert refresh(executions).changed == 3
-    statements = [one["sql"] for one in captured if not one["sql"].startswith(("BEGIN", "COMMIT"))]
-    assert len(statements) == 2, "one locks, the other refreshes"
 
 
 def test_a_disabled_subscription_costs_as_much_as_none(subscribed: Subscribe) -> None:
@@ -133,12 +120,13 @@ def test_a_subscription_that_is_deleted_while_its_deliveries_are_written_holds_u
     subscribed(URL)
     gone = subscribed(URL, name="gone")
     [execution] = ended(1)
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("DELETE FROM execution_subscription WHERE id = %s", [gone.pk])
-        with in_background(write_deliveries) as written:
-            wait_until(lambda: waiting_for_locks() == 1, "the deliveries wait for the deletion")
-            other.commit()
-            assert written() == 0
+    with (
+        statement_held_open("DELETE FROM execution_subscription WHERE id = %s", [gone.pk]) as other,
+        in_background(write_deliveries) as written,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the deliveries wait for the deletion")
+        other.commit()
+        assert written() == 0
     assert write_deliveries() == 1
     assert [one[1] for one in listed()] == [execution.pk]
 

@@ -109,12 +109,6 @@ def test_a_filter_is_taken_or_refused_with_its_reason(program: Program, body: An
     assert actions().exists() == (status == 202)
 
 
-def test_the_verbs_of_one_execution_stay_where_they_are(program: Program) -> None:
-    (execution,) = with_jobs(1)
-    assert program.post(f"/executions/{execution.pk}/stop")["status"] == "Stopped"
-    assert program.post(f"/executions/{execution.pk}/refresh")["status"] == "Stopped"
-
-
 def test_only_an_action_makes_executions_of_its_type_and_nothing_else_changes_or_extends_them() -> None:
     """Others would count as open actions; and what an action says that it does tells who may resume it."""
     action = asked()

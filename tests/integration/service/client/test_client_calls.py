@@ -4,7 +4,6 @@ import ast
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from io import BytesIO, TextIOWrapper
@@ -22,6 +21,7 @@ from tests.integration.sample_executions import made
 from tests.integration.service.client.rounds import after, numbered, state
 from tests.integration.service.client.web import Web
 from tests.integration.service.web import ROOT
+from tests.terminal import ran
 
 PAGE = pages.section(pages.read("docs/howto/api.md"), "The Python client")
 
@@ -235,7 +235,7 @@ def environment(web: Web, **more: str) -> dict[str, str]:
 
 
 def run(*words: str | Path, cwd: Path, env: dict[str, str]) -> str:
-    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = ran(words, folder=cwd, env=env)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 

@@ -1,5 +1,7 @@
-"""A process without the packages of the extra `http` sends no webhook, and loses none."""
+"""A process without the packages of the extra `http`, or whose threads are greenlets, sends no webhook, and loses
+none: what is due waits for another one."""
 
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +12,7 @@ from harbor_refresh.executions.news.deliveries import answers, deliverer, subscr
 from tests.integration.admin_client import signed_in
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import Receiver
+from tests.terminal import ran
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -54,3 +57,18 @@ def test_it_refuses_a_new_webhook_and_says_what_to_install(
     assert (answer.status, answer.is_good) == (None, False)
     assert "harbor-refresh[http]" in answer.error
     assert good.received == []
+
+
+PATCHES = {"gevent": "from gevent import monkey; monkey.patch_all()", "threads": ""}
+PROGRAM = """
+import django
+django.setup()
+from harbor_refresh.executions.news.deliveries import answers
+print(answers.can_send())
+"""
+
+
+@pytest.mark.parametrize(("pool", "can_send"), [("gevent", "False"), ("threads", "True")])
+def test_only_a_process_with_real_threads_sends_webhooks(pool: str, can_send: str) -> None:
+    done = ran([sys.executable, "-W", "ignore", "-c", f"{PATCHES[pool]}\n{PROGRAM}"])
+    assert done.stdout == f"{can_send}\n", done.stderr
