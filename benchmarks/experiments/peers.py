@@ -1,8 +1,8 @@
 """A parent of many jobs from start to its end, ours and others (`benchmarks.peers`).
 
 Each job sets one bit in Redis, so the run knows how many have truly run. Each parent is asked every second how far
-it is. Two passes for each: an undisturbed one, and one in which the first worker is killed (SIGKILL to the process
-and its pool) when half of the jobs have run.
+it is. Two passes for each: an undisturbed one, and one in which the job in the middle kills its worker
+(SIGKILL to the process and its pool) when it runs for the first time.
 
 The true end is the moment at which all jobs are seen to have run. That is looked at between two questions, so
 it is late by one question where those take long. Then the parent is asked without a pause until it says that it
@@ -20,7 +20,6 @@ from benchmarks.options import seconds, with_defaults
 from benchmarks.peers import PEERS, Parent, Peer, effects, peer
 from benchmarks.peers.said import Said
 from benchmarks.percentiles import percentile
-from benchmarks.processes import Processes
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen, Show
 from benchmarks.servers import Servers
@@ -58,11 +57,11 @@ def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
         one = peer(name)
         for killed in (False, True):
             servers.empty_redis()
-            with one.workers(servers, options.workers, options.concurrency) as processes:
-                _Pass(one, processes, WARM_UP, options).run()
+            with one.workers(servers, options.workers, options.concurrency):
+                _Pass(one, WARM_UP, options).run()
                 title = f"{one.NAME}, a worker is killed" if killed else one.NAME
                 with screen.stage(title, options.tasks) as show:
-                    measured = _Pass(one, processes, options.tasks, options, killed, show)
+                    measured = _Pass(one, options.tasks, options, killed, show)
                     measured.run()
                 rows.append(measured.row())
                 screen.keep(rows[-1])
@@ -77,7 +76,6 @@ class _Pass:
     """One parent, from its start until it says that it has ended, or the budget is used up."""
 
     peer: Peer
-    processes: Processes
     jobs: int
     options: Namespace
     killed: bool = False
@@ -90,8 +88,11 @@ class _Pass:
 
     def run(self) -> None:
         effects.forget()
+        numbers = [*range(self.jobs)]
+        if self.killed:
+            numbers[self.jobs // 2] *= -1
         began = time.perf_counter()
-        parent = self.peer.start(self.jobs)
+        parent = self.peer.start(numbers)
         self.start_seconds = time.perf_counter() - began
         next_ask, is_alive, cut = began + ASK_SECONDS, True, self.options.budget
         while (now := time.perf_counter() - began) < cut:
@@ -99,8 +100,7 @@ class _Pass:
             self.show(ran)
             if ran == self.jobs and self.end is None:
                 self.end = now
-            if self.killed and is_alive and ran >= self.jobs // 2:
-                self.processes.kill("worker1")
+            if self.killed and is_alive and effects.has_killed():
                 is_alive, cut = False, now + self.options.patience
             if self.end is not None or time.perf_counter() >= next_ask:
                 next_ask = time.perf_counter() + ASK_SECONDS

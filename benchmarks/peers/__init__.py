@@ -4,6 +4,7 @@ A peer has two modules: one with its jobs, which its workers import, and one tha
 Each runs with the settings that its own documentation advises for jobs that must not be lost.
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Protocol, cast
@@ -38,8 +39,8 @@ class Peer(Protocol):
     def workers(self, servers: Servers, workers: int, concurrency: int) -> AbstractContextManager[Processes]:
         """Yield workers that are ready, named worker1, worker2, …"""
 
-    def start(self, jobs: int) -> Parent:
-        """Publish so many jobs under one parent. Each notes its number, see `effects`."""
+    def start(self, numbers: Sequence[int]) -> Parent:
+        """Publish a job for each number under one parent. Each notes its number, see `effects`."""
 
 
 def peer(name: str) -> Peer:

@@ -1,5 +1,6 @@
 """Celery's chord, with Redis as its result backend: its body runs when all tasks of its header have ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,5 +24,5 @@ class Chord:
         return Said(None, state == "SUCCESS", state)
 
 
-def start(jobs: int) -> Chord:
-    return Chord(chord((noted.s(number) for number in range(jobs)), ended.s()).apply_async())
+def start(numbers: Sequence[int]) -> Chord:
+    return Chord(chord((noted.s(number) for number in numbers), ended.s()).apply_async())

@@ -1,5 +1,6 @@
 """Celery's group, with Redis as its result backend."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ class Group:
         return Said(done, done == self.size, "successful" if done == self.size else "waiting")
 
 
-def start(jobs: int) -> Group:
-    result: Any = group(noted.s(number) for number in range(jobs)).apply_async()
+def start(numbers: Sequence[int]) -> Group:
+    result: Any = group(noted.s(number) for number in numbers).apply_async()
     result.save()
-    return Group(result.id, jobs)
+    return Group(result.id, len(numbers))

@@ -1,6 +1,7 @@
 """dramatiq's group, with a callback that runs when all of its messages are processed."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -37,8 +38,8 @@ class Group:
         return Said(len(self.group), True, "completed")
 
 
-def start(jobs: int) -> Group:
-    made: Any = group((noted.message(number) for number in range(jobs)), broker=broker)
+def start(numbers: Sequence[int]) -> Group:
+    made: Any = group((noted.message(number) for number in numbers), broker=broker)
     callback = ended.message()
     made.add_completion_callback(callback)
     return Group(made.run(), callback)

@@ -1,7 +1,7 @@
 """procrastinate: jobs in PostgreSQL. It has no groups, so its jobs are counted by their task's name."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -51,11 +51,11 @@ class Jobs:
         return Said(done, done == self.size, ", ".join(f"{count:,} {status}" for status, count in counts.items()))
 
 
-def start(jobs: int) -> Jobs:
+def start(numbers: Sequence[int]) -> Jobs:
     with connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(max(id), 0) FROM procrastinate_jobs")
         (after,) = cursor.fetchone()
-    arguments: Any = ({"number": number} for number in range(jobs))
+    arguments: Any = ({"number": number} for number in numbers)
     with app.open():
         noted.batch_defer(*arguments)
-    return Jobs(after, jobs)
+    return Jobs(after, len(numbers))

@@ -1,7 +1,7 @@
 """An execution with tracked jobs."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -36,5 +36,5 @@ class Execution:
         return Said(self.execution.progress().done, is_final(self.execution.status), self.execution.status)
 
 
-def start(jobs: int) -> Execution:
-    return Execution(start_jobs("REPLICATION", jobs=[noted.s(number) for number in range(jobs)]))
+def start(numbers: Sequence[int]) -> Execution:
+    return Execution(start_jobs("REPLICATION", jobs=[noted.s(number) for number in numbers]))

@@ -69,7 +69,7 @@ ROWS = (
         "Sweep",
         "tasks.sweep",
         86_400.0,
-        "Deletes old executions and other old rows, and refreshes executions that dangle.",
+        "Deletes old executions and other old rows.",
     ),
     Planned(
         "Sample", "tasks.sample", 10.0, "Writes down the state of the service, for the charts of the dashboard."
