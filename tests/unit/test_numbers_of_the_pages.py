@@ -5,7 +5,7 @@ import pytest
 from harbor_refresh.executions.conf import pacing as of_executions
 from harbor_refresh.executions.news.deliveries.claims import MAX_ATTEMPTS
 from harbor_refresh.tasks.conf import pacing
-from harbor_refresh.tasks.jobs import nodes
+from harbor_refresh.tasks.jobs import live_workers
 from harbor_refresh.tasks.operations.bulk import MAX_OPEN
 from harbor_refresh.tasks.pipeline.schedule import ROWS
 from tests import pages
@@ -28,7 +28,12 @@ EVERY = {row.task: row.every for row in ROWS}
             90,
             pacing.RECONCILE_GRACE_SECONDS + EVERY["tasks.reconcile"],
         ),
-        ("docs/howto/jobs.md", "it runs again after about 11 s", 11, 2 * nodes.TTL_SECONDS + nodes.BEAT_SECONDS),
+        (
+            "docs/howto/jobs.md",
+            "it runs again after about 11 s",
+            11,
+            2 * live_workers.TTL_SECONDS + live_workers.BEAT_SECONDS,
+        ),
         (
             "docs/explanation/concepts.md",
             "an execution is not refreshed for an hour",
