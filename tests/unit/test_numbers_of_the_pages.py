@@ -18,13 +18,13 @@ EVERY = {row.task: row.every for row in ROWS}
     [
         (
             "README.md",
-            "A dead worker's refreshes are repeated within about 15 s",
+            "Refreshes of a dead worker are repeated within about 15 s",
             15,
             pacing.NODE_TTL_SECONDS + EVERY["tasks.recover_stale"],
         ),
         (
             "README.md",
-            "refreshes lost by Redis within about 90 s",
+            "refreshes that Redis lost within about 90 s",
             90,
             pacing.RECONCILE_GRACE_SECONDS + EVERY["tasks.reconcile"],
         ),
