@@ -357,3 +357,14 @@ def test_an_interrupt_rolls_back_the_portion_and_the_same_command_does_the_rest(
     assert said(*command) == f"3 executions stopped, {left} left as they are, 0 failed."
     assert statuses() == {"Stopped": 5}
     assert list(AuditEntry.objects.values_list("count", flat=True)) == [2, 3]
+
+
+def test_the_stopped_executions_run_again_and_a_refresh_brings_each_to_what_its_tasks_say() -> None:
+    stopped = with_jobs(3)
+    said("harbor", "stop", stopped[0].pk, stopped[1].pk)
+    assert statuses() == {"Stopped": 2, "Running": 1}
+    assert data("harbor", "resume", "--all", "--yes")["changed"] == 2
+    assert statuses() == {"Running": 3}
+    report([Report(pk, "Success", 1) for pk in stopped[2].tasks.values_list("pk", flat=True)])
+    assert data("harbor", "repair", "refresh", stopped[2].pk)["changed"] == 1
+    assert statuses() == {"Running": 2, "Success": 1}
