@@ -28,10 +28,10 @@ class Node(models.Model):
     """A worker: its main process beats for the processes below it (tasks/jobs/nodes.py).
 
     It runs `slots` tasks at a time, and so many are `busy`, with jobs or with plain tasks. `rate` of them end in a
-    second; NULL: that is not known yet. `began` has the unix seconds at which a run of each of its queues has last
-    begun, and under "", which is no queue, the tasks of these runs (jobs/sql/look_at_runs.sql). A node that was
-    not heard for the ttl is suspected, and dead if it is silent for another ttl. Then its row is deleted, and the
-    jobs that it ran are released.
+    second; NULL: that is not known yet. At `started_at` it last connected to the broker. `began` has the unix
+    seconds at which a run of each of its queues has last begun, and under "", which is no queue, the tasks of
+    these runs (jobs/sql/look_at_runs.sql). A node that was not heard for the ttl is suspected, and dead if it is
+    silent for another ttl. Then its row is deleted, and the jobs that it ran are released.
     """
 
     id = models.BigIntegerField(primary_key=True)
