@@ -82,7 +82,7 @@ class ThisWorker:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
         self._wake, self._ending = threading.Event(), threading.Event()
         self._threads: dict[str, threading.Thread] = {}
-        self._is_logged = self._has_limits = self._has_limits_to_write = False
+        self._is_logged = self._has_limits = self._has_limits_to_write = self._has_connected = False
         #: Since when it beats without a gap, and when it last did.
         self._since = self._beat_at = 0.0
         #: How many tasks a second this worker has ended of late, and how many in all at the last beat.
@@ -116,6 +116,10 @@ class ThisWorker:
             thread = threading.Thread(target=work, name=name, daemon=True)
             thread.start()
             self._threads[name] = thread
+
+    def connected(self) -> None:
+        """Wait for messages from now on: those of the time before may not have reached the broker."""
+        self._has_connected = True
 
     def wake(self) -> None:
         """Look at once: a process of the pool has died."""
@@ -191,6 +195,9 @@ class ThisWorker:
     def _look_after_jobs(self, passes: int) -> None:
         queues, publish = self._queues(), sender.publisher.get().put
         with absence_translated():
+            if self._has_connected:
+                Node.objects.filter(pk=self.id).update(started_at=Now())
+                self._has_connected = False
             [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
         processes, is_one_silent, has_consequences, may_send, with_jobs = found
         # A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
@@ -268,9 +275,15 @@ def _kill(request: Any, pool: Any) -> None:
 this_worker = ThisWorker()
 
 
-class WorkerStep(bootsteps.Step):
-    """The step of each worker that has it beat. It is made before the pool has processes."""
+class WorkerStep(bootsteps.StartStopStep):
+    """The step of each worker that has it beat. It is made before the pool has processes, and started whenever the
+    worker has connected to the broker."""
+
+    requires = ("celery.worker.consumer:Connection",)
 
     def __init__(self, consumer: Any, **options: Any) -> None:
         super().__init__(consumer, **options)
         this_worker.start(consumer)
+
+    def start(self, parent: Any) -> None:
+        this_worker.connected()

@@ -31,9 +31,10 @@ class Node(models.Model):
     references alone call it a node: everywhere else a node is one process (tasks/queue/node.py).
 
     It runs `slots` tasks at a time, and so many are `busy`, with jobs or with plain tasks. `rate` of them end in a
-    second; NULL: that is not known yet. `began` has the unix seconds at which a run of each of its queues has last
-    begun, and under "", which is no queue, the tasks of these runs (jobs/sql/look_at_runs.sql). One that was not
-    heard for the ttl is suspected, and dead after another ttl of silence: its row is deleted, its jobs released.
+    second; NULL: that is not known yet. At `started_at` it last connected to the broker. `began` has the unix
+    seconds at which a run of each of its queues has last begun, and under "", which is no queue, the tasks of
+    these runs (jobs/sql/look_at_runs.sql). One that was not heard for the ttl is suspected, and dead after another
+    ttl of silence: its row is deleted, its jobs released.
     """
 
     id = models.BigIntegerField(primary_key=True)

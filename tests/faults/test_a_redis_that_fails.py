@@ -2,15 +2,20 @@
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db.models.functions import Now
 from redis import Redis
 
 from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.local.redis import EmbeddedRedis
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.models.job import Job, JobState, Node
 from tests import servers
-from tests.faults.cluster import Cluster
+from tests.faults import jobs as team
+from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
 from tests.proxy import Proxy
 from tests.waiting import wait_for
@@ -26,6 +31,20 @@ def test_flushall_during_the_work_heals_itself(cluster: Cluster, holds: Callable
     redis.flushall()
     holds()
     assert statuses() == {"Success": 3_000}
+
+
+@pytest.mark.slow
+def test_a_job_that_was_sent_during_a_long_outage_runs_soon_after_it(
+    cluster: Cluster, worker: Callable[..., Member]
+) -> None:
+    """Each try to send it has failed, so the next would come after five minutes."""
+    member = worker()
+    servers.redis.kill()
+    start("SCAN", jobs=[team.copy.s("a")])
+    Job.objects.update(sent_at=Now(), resent=9)
+    Node.objects.update(started_at=Now() - timedelta(hours=1))
+    servers.redis.start()
+    wait_for(lambda: Job.objects.filter(state=JobState.ENDED).exists(), "the job", seconds=120, log=member.log)
 
 
 def test_redis_stopped_between_the_commit_and_the_mark_fails_no_report(
@@ -53,8 +72,8 @@ def test_redis_restarted_five_times_in_ten_seconds_stops_no_worker_for_long(
     cluster.worker("one")
     cluster.worker("two")
     cluster.beat()
-    for start in range(0, 4_000, 800):
-        succeed(ids[start : start + 800])
+    for first in range(0, 4_000, 800):
+        succeed(ids[first : first + 800])
         servers.redis.kill()
         servers.redis.start()
         time.sleep(2)  # the restarts must be spread over ten seconds
