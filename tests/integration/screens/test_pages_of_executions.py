@@ -1,6 +1,7 @@
 """The list and the page of executions, their tasks, and the page of errors: what they find, show and do."""
 
 import gzip
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from harbor_refresh.executions.admin import filters
 from harbor_refresh.executions.lifecycle.creation import NewExecution
@@ -20,14 +22,20 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
 from harbor_refresh.executions.news.audit import Origin, Person, Target, Word, note
+from harbor_refresh.executions.news.deliveries.claims import read_changes
+from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
+from harbor_refresh.executions.news.deliveries.messages import body_of
+from harbor_refresh.executions.news.deliveries.subscriptions import new_secret
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.tasks.admin import execution as tasks_admin
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState
+from harbor_refresh.tasks.models.terms import Terms
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.created import create_many
 from tests.integration.admin_client import act, ids_shown, signed_in, told
+from tests.integration.checks.examined import found
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
 from tests.integration.jobs.sample_jobs import recorded as started
 from tests.integration.query_counts import queries
@@ -490,6 +498,27 @@ def test_times_are_written_in_one_way_and_name_their_zone(admin: Client) -> None
         assert re.findall(r"\b\d{1,2}:\d\d (?:a|p)\.m\.|\b[A-Z][a-z]{2,3}\. \d{1,2}, \d{4}", page) == []
         for time in re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.{4}", page):
             assert time.endswith(" UTC")
+
+
+def test_pages_and_checks_take_the_times_of_a_project_without_zones(admin: Client, settings: Settings) -> None:
+    execution = started("one")
+    Terms.objects.create(execution=execution, vendor_type=execution.vendor_type, deadline=timezone.now())
+    settings.USE_TZ = False
+    connection.close()  # it reads times as it was told when it was made
+    try:
+        assert {admin.get(one).status_code for one in (LIST, page_of(execution), TASKS, ERRORS, LOG)} == {200}
+        Execution.objects.update(status="Error", end_time=timezone.now())
+        Task.objects.update(update_time=timezone.now() - timedelta(hours=1))
+        ((_, drift),) = found("status.drift")
+        assert "1 status differs" in drift
+        Subscription.objects.create(name="n", url="https://h/", secret=new_secret(), statuses=[])
+        refresh([execution.pk])
+        write_deliveries()
+        (change,) = read_changes(Delivery.objects.all()).values()
+        assert change.at.tzinfo is None
+        assert json.loads(body_of(change, "standard"))["data"]["at"].endswith("Z")
+    finally:
+        connection.close()
 
 
 def test_pages_are_sent_compressed_and_the_api_is_not(admin: Client) -> None:
