@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -519,6 +520,25 @@ def test_pages_and_checks_take_the_times_of_a_project_without_zones(admin: Clien
         assert json.loads(body_of(change, "standard"))["data"]["at"].endswith("Z")
     finally:
         connection.close()
+
+
+def test_a_project_that_separates_thousands_has_whole_ids_in_forms_and_links(
+    admin: Client, settings: Settings
+) -> None:
+    settings.USE_THOUSAND_SEPARATOR = True
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER SEQUENCE execution_id_seq RESTART 12345")
+    execution = started("one")
+    asked = admin.post(LIST, {"action": "stop", "_selected_action": [execution.pk], "index": 0})
+    form = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', asked.content.decode()))
+    admin.post(LIST, form)
+    execution.refresh_from_db()
+    assert execution.status == "Stopped"
+    page = admin.get(page_of(execution)).content.decode()
+    links = re.findall(r'href="[^"]*[?&;](?:q|task__execution__id__exact)=([^"&]*)"', page)
+    assert (set(links), 'data-every="15000"' in page) == ({"12345"}, True)
+    graph = render_to_string("tasks/admin/job_graph.html", {"boxes": [1], "width": 1234, "height": 5678})
+    assert 'viewBox="0 0 1234 5678"' in graph
 
 
 def test_pages_are_sent_compressed_and_the_api_is_not(admin: Client) -> None:
