@@ -129,7 +129,8 @@ def moment(at: datetime | None) -> str | SafeString:
     """A moment, whose time stands below its date where the place is narrow."""
     if at is None:
         return NOTHING
-    local = timezone.localtime(at)
+    # a project with USE_TZ = False has local times without a zone
+    local = timezone.localtime(at) if timezone.is_aware(at) else at
     return format_html(
         '<time datetime="{}"><span class="whitespace-nowrap">{}</span> '
         '<span class="whitespace-nowrap">{}</span></time>',

@@ -1,10 +1,11 @@
 """Checks of the work itself: drift, reconcile, pauses, quarantine, old claims, dead letters."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 
 from django.core.checks import CheckMessage, Error, Warning
+from django.utils import timezone
 
 from harbor_refresh.executions.text import age, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
@@ -31,7 +32,7 @@ def drift(facts: Facts) -> Iterator[CheckMessage]:
     lost = found.drifted - found.waiting
     if not lost or found.oldest is None:
         return
-    since = datetime.now(UTC) - found.oldest
+    since = timezone.now() - found.oldest
     which = ", ".join(str(one.execution_id) for one in found.examples[:3])
     differ = plural(lost, "status differs", "statuses differ")
     what = f"{differ} from what the tasks say, for executions that are not on the queue, such as {which}.\n"

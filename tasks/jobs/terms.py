@@ -112,7 +112,8 @@ def described(execution: Execution) -> str:
         return ""
     parts = [f"once: {terms.once}"] if terms.once else []
     if terms.deadline:
-        parts.append(f"deadline: {timezone.localtime(terms.deadline):%Y-%m-%d %H:%M:%S}")
+        local = timezone.localtime(terms.deadline) if timezone.is_aware(terms.deadline) else terms.deadline
+        parts.append(f"deadline: {local:%Y-%m-%d %H:%M:%S}")
     if terms.stops_on_failure:
         parts.append("a failed job stops the rest")
     if terms.tells_first_failure:

@@ -74,7 +74,12 @@ def trial(subscription: Subscription) -> Message:
 def body_of(change: Change, payload: str) -> str:
     body = slack(change) if payload == Payload.SLACK else standard(change)
     # in ASCII, because Harbor's JSON may hold half a surrogate pair, which UTF-8 cannot
-    return json.dumps(body, separators=(",", ":"), default=lambda at: at.isoformat().replace("+00:00", "Z"))
+    return json.dumps(body, separators=(",", ":"), default=_utc)
+
+
+def _utc(at: datetime) -> str:
+    """Write a moment; one without a zone is local, in a project with USE_TZ = False."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def standard(change: Change) -> dict[str, Any]:

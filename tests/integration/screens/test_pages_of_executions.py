@@ -1,6 +1,7 @@
 """The list and the page of executions, their tasks, and the page of errors: what they find, show and do."""
 
 import gzip
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from harbor_refresh.executions.admin import filters
 from harbor_refresh.executions.lifecycle.creation import NewExecution
@@ -19,13 +22,19 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
 from harbor_refresh.executions.news.audit import Origin, Person, Target, Word, note
+from harbor_refresh.executions.news.deliveries.claims import read_changes
+from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
+from harbor_refresh.executions.news.deliveries.messages import body_of
+from harbor_refresh.executions.news.deliveries.subscriptions import new_secret
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.tasks.admin import execution as tasks_admin
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState
+from harbor_refresh.tasks.models.terms import Terms
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.created import create_many
 from tests.integration.admin_client import act, ids_shown, signed_in, told
+from tests.integration.checks.examined import found
 from tests.integration.concurrency import statement_held_open
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
 from tests.integration.jobs.sample_jobs import recorded as started
@@ -488,6 +497,46 @@ def test_times_are_written_in_one_way_and_name_their_zone(admin: Client) -> None
         assert re.findall(r"\b\d{1,2}:\d\d (?:a|p)\.m\.|\b[A-Z][a-z]{2,3}\. \d{1,2}, \d{4}", page) == []
         for time in re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.{4}", page):
             assert time.endswith(" UTC")
+
+
+def test_pages_and_checks_take_the_times_of_a_project_without_zones(admin: Client, settings: Settings) -> None:
+    execution = started("one")
+    Terms.objects.create(execution=execution, vendor_type=execution.vendor_type, deadline=timezone.now())
+    settings.USE_TZ = False
+    connection.close()  # it reads times as it was told when it was made
+    try:
+        assert {admin.get(one).status_code for one in (LIST, page_of(execution), TASKS, ERRORS, LOG)} == {200}
+        Execution.objects.update(status="Error", end_time=timezone.now())
+        Task.objects.update(update_time=timezone.now() - timedelta(hours=1))
+        ((_, drift),) = found("status.drift")
+        assert "1 status differs" in drift
+        Subscription.objects.create(name="n", url="https://h/", secret=new_secret(), statuses=[])
+        refresh([execution.pk])
+        write_deliveries()
+        (change,) = read_changes(Delivery.objects.all()).values()
+        assert change.at.tzinfo is None
+        assert json.loads(body_of(change, "standard"))["data"]["at"].endswith("Z")
+    finally:
+        connection.close()
+
+
+def test_a_project_that_separates_thousands_has_whole_ids_in_forms_and_links(
+    admin: Client, settings: Settings
+) -> None:
+    settings.USE_THOUSAND_SEPARATOR = True
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER SEQUENCE execution_id_seq RESTART 12345")
+    execution = started("one")
+    asked = admin.post(LIST, {"action": "stop", "_selected_action": [execution.pk], "index": 0})
+    form = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', asked.content.decode()))
+    admin.post(LIST, form)
+    execution.refresh_from_db()
+    assert execution.status == "Stopped"
+    page = admin.get(page_of(execution)).content.decode()
+    links = re.findall(r'href="[^"]*[?&;](?:q|task__execution__id__exact)=([^"&]*)"', page)
+    assert (set(links), 'data-every="15000"' in page) == ({"12345"}, True)
+    graph = render_to_string("tasks/admin/job_graph.html", {"boxes": [1], "width": 1234, "height": 5678})
+    assert 'viewBox="0 0 1234 5678"' in graph
 
 
 def test_pages_are_sent_compressed_and_the_api_is_not(admin: Client) -> None:
