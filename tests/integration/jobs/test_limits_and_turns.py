@@ -399,7 +399,7 @@ def test_a_worker_that_starts_before_the_database_is_there_changes_the_limit_lat
 ) -> None:
     start("SCAN", jobs=[declare(concurrency=1).s()])
     declare(concurrency=5)
-    monkeypatch.setenv(nodes.ID, "")
+    monkeypatch.setenv(live_workers.ID, "")
     worker = worker_of_jobs()
     its = worker._consumer
     its.hostname, its.app.tasks = "a worker", current_app.tasks
