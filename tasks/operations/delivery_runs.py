@@ -66,7 +66,7 @@ def run() -> None:
     try:
         with absence_translated():
             _prepare()
-            deliverer.follow_code()
+            deliverer.go_on_with_handlers()
             if is_paused():
                 deliverer.write_deliveries()  # the sweep leaves executions whose changes are not told
                 return

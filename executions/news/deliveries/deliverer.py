@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
@@ -18,7 +18,7 @@ from harbor_refresh.executions.news import callbacks, signals
 from harbor_refresh.executions.news.deliveries import answers
 from harbor_refresh.executions.news.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.news.deliveries.claims import Result, claim, read_changes, record, with_due
-from harbor_refresh.executions.news.handlers import Change, Registered, handlers
+from harbor_refresh.executions.news.handlers import Change, handlers
 from harbor_refresh.executions.text import made_storable, said_by
 
 if TYPE_CHECKING:
@@ -109,14 +109,19 @@ def keep_rows() -> None:
     row and its deliveries stay, no new ones are written, and it goes on when its code is back. A handler is told
     of changes from the moment on at which its row is made.
 
-    If the code of two processes differs, as in the middle of a deployment, the one that comes last decides, until
-    the next run of another one that has the code (`follow_code`).
+    If the code of two processes differs, as in the middle of a deployment, the one that comes last decides. A
+    handler that it lets rest goes on with the next run of a process that has the code (`go_on_with_handlers`).
     """
     wanted = handlers()
     rows = Subscription.objects.filter(kind=Kind.HANDLER)
     with absence_translated():
         for name, one in wanted.items():
-            of_code = _of_code(one)
+            of_code = {
+                "vendor_types": list(one.vendors),
+                "statuses": list(one.statuses),
+                "triggers": list(one.triggers),
+                "missing_since": None,
+            }
             if not rows.filter(handler=name, **of_code).exists():
                 new = {"name": f"{PREFIX}{name}"[-MAX_NAME:], **of_code}
                 try:
@@ -130,17 +135,10 @@ def keep_rows() -> None:
             signals.handler_missing.send(sender=keep_rows, handler=handler)
 
 
-def follow_code() -> None:
-    """Bring the rows of the handlers whose code is here up to date, although a process with other code has changed
-    them."""
-    for name, one in handlers().items():
-        rows = Subscription.objects.filter(kind=Kind.HANDLER, handler=name)
-        rows.exclude(**_of_code(one)).update(**_of_code(one))
-
-
-def _of_code(one: Registered) -> dict[str, Any]:
-    filters = {"vendor_types": one.vendors, "statuses": one.statuses, "triggers": one.triggers}
-    return {**{name: list(texts) for name, texts in filters.items()}, "missing_since": None}
+def go_on_with_handlers() -> None:
+    """Have the handlers go on whose code is here, although a process without it has let them rest."""
+    rows = Subscription.objects.filter(kind=Kind.HANDLER, handler__in=handlers(), missing_since__isnull=False)
+    rows.update(missing_since=None)
 
 
 def due_handlers() -> list[int]:
