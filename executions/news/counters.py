@@ -7,7 +7,6 @@ another transaction (sql/schema/counting_function.sql). A series is a metric wit
 
 import collections
 import os
-import re
 import threading
 import time
 from collections.abc import Mapping
@@ -21,7 +20,6 @@ from django.db.models import Sum
 from harbor_refresh.executions.database import absence_translated, run
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Counter
-from harbor_refresh.executions.sql import text
 
 Series = tuple[str, str]
 #: The totals of every series, by metric and labels.
@@ -29,12 +27,10 @@ Totals = Mapping[Series, int]
 
 REFRESH_SECONDS = "refresh_seconds"
 REPORT_TO_TRUE_SECONDS = "report_to_true_seconds"
-#: The upper bounds of the buckets of each histogram, in seconds; the last has none. The function that counts has
-#: them, in this order.
-_BOUNDS = re.findall(r"bounds CONSTANT float\[\] := '{(.+)}'", text(run.package, "schema/counting_refreshes"))
+#: The upper bounds of the buckets of each histogram, in seconds; the last bucket has none.
 BOUNDS: Mapping[str, tuple[float, ...]] = {
-    metric: tuple(map(float, bounds.split(",")))
-    for metric, bounds in zip((REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS), _BOUNDS, strict=True)
+    REFRESH_SECONDS: (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+    REPORT_TO_TRUE_SECONDS: (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600),
 }
 SUM = "sum"
 MICROSECONDS = 1_000_000
