@@ -512,12 +512,15 @@ def _wait(client: Client, given: argparse.Namespace) -> int:
 
 
 def _show(client: Client, given: argparse.Namespace) -> int:
-    """Print text with characters that a terminal would obey as JSON, which escapes them."""
     found = client.get(given.id)
-    plain = {key: isinstance(value, str) and value.isprintable() for key, value in found.items()}
-    texts = [f"{key}: {value if plain[key] else json.dumps(value)}" for key, value in found.items()]
-    _print(given, found, "\n".join(texts))
+    _print(given, found, "\n".join(f"{key}: {_shown(value)}" for key, value in found.items()))
     return 0
+
+
+def _shown(value: Any) -> str:
+    """Return text without characters that a terminal would obey."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _print(given: argparse.Namespace, data: Any, text: str) -> None:

@@ -65,15 +65,16 @@ def _reached(execution_ids: Collection[int], near: str, far: str) -> set[int]:
 def with_unfinished_ancestor(execution_ids: Collection[int]) -> set[int]:
     """Return those of these executions below one that has not ended. Not in SQL: PostgreSQL takes a recursion to
     be so long that it would compile the statement."""
-    found, at = set[int](), {pk: pk for pk in execution_ids}
-    while at:
-        links = Link.objects.filter(among(set(at.values()), "child_id"))
+    below = set[int]()
+    reached = {pk: pk for pk in execution_ids}  # from each, a level higher with each look
+    while reached:
+        links = Link.objects.filter(among(set(reached.values()), "child_id"))
         rows = links.values_list("child_id", "parent_id", "parent__status")
         parents = {child: (parent, status) for child, parent, status in rows}
-        up = {pk: parents[child] for pk, child in at.items() if child in parents}
-        found.update(pk for pk, (_, status) in up.items() if not is_final(status))
-        at = {pk: parent for pk, (parent, _) in up.items() if pk not in found}
-    return found
+        above = {pk: parents[child] for pk, child in reached.items() if child in parents}
+        below.update(pk for pk, (_, status) in above.items() if not is_final(status))
+        reached = {pk: parent for pk, (parent, _) in above.items() if pk not in below}
+    return below
 
 
 def lock_ancestors(execution_ids: Sequence[int]) -> list[Execution]:

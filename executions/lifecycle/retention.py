@@ -79,8 +79,8 @@ def find(retention: Retention, after: Position) -> Page:
         older_than=retention.older_than,
     )
     found = {pk: (vendor_type, tasks) for vendor_type, _, pk, _, tasks in rows if tasks is not None}
-    for pk in links.with_unfinished_ancestor(found):  # a retry of the ancestor runs its failed jobs again
-        del found[pk]
+    kept = links.with_unfinished_ancestor(found)  # a retry of the ancestor runs its failed jobs again
+    found = {pk: its for pk, its in found.items() if pk not in kept}
     last = Position(*rows[-1][:4]) if len(rows) == PAGE else None
     return Page(len(rows), dict(sorted(found.items())), referenced(list(found)), last)
 

@@ -28,15 +28,15 @@ REDIS_SECONDS = 2.0
 class RedisServer:
     """One Redis: the queue's, or the broker's if that is another."""
 
-    def __init__(self, need: Server, variable: str, address: Address | str) -> None:
-        self.need = need
+    def __init__(self, server: Server, variable: str, address: Address | str) -> None:
+        self.server = server
         self.variable = variable
         self.address = address
         self.client: Any = connect(address, REDIS_SECONDS, tries=1)
 
     @property
     def name(self) -> str:
-        return "Redis" if self.need == Server.REDIS else "The broker's Redis"
+        return "Redis" if self.server == Server.REDIS else "The broker's Redis"
 
     @cached_property
     def info(self) -> dict[str, Any]:
@@ -130,15 +130,19 @@ class Facts:
             return (self.redis,)
         return (self.redis, other)
 
-    def absence(self, need: Server) -> RefreshError | None:
+    def absence(self, server: Server) -> RefreshError | None:
         if self.glance:
-            reason = self.glance.absent.get(need.name.lower())
-            is_its_own = not (need == Server.BROKER and "redis" in self.glance.absent)
-            is_away = self.glance.is_migrated or need != Server.DATABASE
+            reason = self.glance.absent.get(server.name.lower())
+            is_its_own = not (server == Server.BROKER and "redis" in self.glance.absent)
+            is_away = self.glance.is_migrated or server != Server.DATABASE
             return RefreshError(reason) if reason and is_its_own and is_away else None
-        asked = dict(zip(Server, (self._ask_database, self._ask_redis, self._ask_broker), strict=True))
+        ask = {
+            Server.DATABASE: self._ask_database,
+            Server.REDIS: self._ask_redis,
+            Server.BROKER: self._ask_broker,
+        }
         try:
-            asked[need]()
+            ask[server]()
         except (DatabaseAway, QueueUnavailable) as exc:
             return exc
         return None
@@ -156,7 +160,7 @@ class Facts:
             with channels.glance(REDIS_SECONDS) as channel:
                 if channels.is_rabbitmq():
                     channels.try_rights(channel)
-        elif self.broker.need == Server.BROKER:
+        elif self.broker.server == Server.BROKER:
             self.broker.client.ping()
 
     @cached_property

@@ -32,14 +32,14 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import RefreshError
+from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.outcomes import HEADER, run_of
-from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
 from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_without_worker, running
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.news import signals
+from harbor_refresh.tasks.own_connections import beside_the_pool
 
 log = logging.getLogger("harbor_refresh")
 
@@ -80,9 +80,9 @@ class ThisWorker:
 
     def __init__(self) -> None:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
-        self._wake, self._ending = threading.Event(), threading.Event()
+        self._wake, self._ending, self._has_connected = threading.Event(), threading.Event(), threading.Event()
         self._threads: dict[str, threading.Thread] = {}
-        self._is_logged = self._has_limits = self._has_limits_to_write = self._has_connected = False
+        self._is_logged = self._has_limits = self._has_limits_to_write = False
         #: Since when it beats without a gap, and when it last did.
         self._since = self._beat_at = 0.0
         #: How many tasks a second this worker has ended of late, and how many in all at the last beat.
@@ -119,7 +119,7 @@ class ThisWorker:
 
     def connected(self) -> None:
         """Wait for messages from now on: those of the time before may not have reached the broker."""
-        self._has_connected = True
+        self._has_connected.set()
 
     def wake(self) -> None:
         """Look at once: a process of the pool has died."""
@@ -156,8 +156,8 @@ class ThisWorker:
                 self._guarded(sender.send_admitted, sender.publisher.get().put)
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
-                self._guarded(self._write_limits)
                 self._guarded(self._look_after_jobs, passes)
+                self._guarded(self._write_limits)
 
     def _beat(self) -> None:
         now, ended = time.monotonic(), _ended()
@@ -187,17 +187,21 @@ class ThisWorker:
             self._beat_at, self._is_logged = now, False
 
     def _write_limits(self) -> None:
-        """Write what the code declares, once. The database may be away when the worker starts."""
+        """Write what the code declares, once; again only if the database is away, as it may be at the start."""
         if self._has_limits_to_write:
-            limits.write_declared()
             self._has_limits_to_write = False
+            try:
+                with absence_translated():
+                    limits.write_declared()
+            except DatabaseAway:
+                self._has_limits_to_write = True
 
     def _look_after_jobs(self, passes: int) -> None:
         queues, publish = self._queues(), sender.publisher.get().put
         with absence_translated():
-            if self._has_connected:
+            if self._has_connected.is_set():
+                self._has_connected.clear()  # before the statement: it may connect again meanwhile
                 Node.objects.filter(pk=self.id).update(started_at=Now())
-                self._has_connected = False
             [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
         processes, is_one_silent, has_consequences, may_send, with_jobs = found
         # A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is

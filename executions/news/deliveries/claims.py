@@ -161,8 +161,8 @@ def _move_circuit(receiver: Any, answers: Sequence[bool]) -> None:
         receiver.failing_since = receiver.failing_since or receiver.now
         if receiver.failures >= CIRCUIT_OPENS:
             half = (receiver.now - receiver.failing_since).total_seconds() / 2
-            pause = max(MIN_CIRCUIT_PAUSE, half) * random.uniform(0.75, 1.25)  # noqa: S311
-            receiver.retry_at = receiver.now + timedelta(seconds=min(MAX_CIRCUIT_PAUSE, pause))
+            pause = min(MAX_CIRCUIT_PAUSE, max(MIN_CIRCUIT_PAUSE, half)) * random.uniform(0.75, 1)  # noqa: S311
+            receiver.retry_at = receiver.now + timedelta(seconds=pause)
     receiver.save(update_fields=["failures", "failing_since", "retry_at"])
 
 

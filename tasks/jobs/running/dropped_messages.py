@@ -20,7 +20,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by
 from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take_apart
-from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
+from harbor_refresh.tasks.own_connections import beside_the_pool
 
 log = logging.getLogger("harbor_refresh")
 
@@ -33,7 +33,7 @@ class TrackedRequest(Request):
         released."""
         if not soft and not state.should_terminate:
             header, why = self.request_dict.get(HEADER), said_by(TimeLimitExceeded(timeout))
-            end(self.id, header, Status.ERROR, why, has_begun=True)
+            end(self.id, header, Status.ERROR, why, self.worker_pid)
         return super().on_timeout(soft, timeout)
 
     def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
@@ -45,7 +45,7 @@ class TrackedRequest(Request):
 
 def on_revoked(request: Any, terminated: bool, **_: Any) -> None:
     why = "it was revoked while it ran" if terminated else "it was revoked"
-    end(request.id, request.get(HEADER), Status.STOPPED, why, has_begun=terminated)
+    end(request.id, request.get(HEADER), Status.STOPPED, why, request.worker_pid if terminated else None)
 
 
 def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: Any) -> None:
@@ -61,20 +61,24 @@ def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: 
 LOCKED_SECONDS, TRY_SECONDS = 0.5, 0.05
 
 
-def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False) -> None:
-    """End the job of a dropped message, if no run has begun: sent -> ended; or its run, which `has_begun` and
-    whose process is killed: running -> ended. A message that names no job ends none. Log that the database is
-    away, or refuses, and do not raise: it must not end the worker. Nor may it wait for the end of a long
-    transaction, because nothing else answers the broker: it tries a run's end again for LOCKED_SECONDS."""
+def end(job: Any, header: Any, status: Status, why: str, process: Any = None) -> None:
+    """End the job of a dropped message, if no run has begun: sent -> ended; or its run in this process, which is
+    killed: running -> ended. A message that names no job ends none. Log that the database is away, or refuses, and
+    do not raise: it must not end the worker. Nor may it wait for the end of a long transaction, because nothing
+    else answers the broker: it tries a run's end again for LOCKED_SECONDS."""
     found = run_of(header)
     if found is None or not is_text(job, MAX_JOB_ID, at_least=1):
         return
     task_id, number = found
-    its = Run(task_id, job, number + 1, worker=this_worker.id) if has_begun else Run(task_id, job, number)
-    why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + LOCKED_SECONDS * has_begun
+    its, seconds = Run(task_id, job, number), 0.0
+    if process is not None:
+        its, seconds = Run(task_id, job, number + 1, worker=this_worker.id, process=process), LOCKED_SECONDS
+    why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + seconds
     try:
         with beside_the_pool():  # the main process keeps no connection
-            while (is_locked := bool(take_apart([Outcome(its, status, why)]).left)) and time.monotonic() < until:
+            while is_locked := bool(take_apart([Outcome(its, status, why)]).left):
+                if time.monotonic() >= until:
+                    break
                 time.sleep(TRY_SECONDS)
         trouble = "its task is locked" if is_locked else ""
     except DatabaseAway as exc:

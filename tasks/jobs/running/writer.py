@@ -29,9 +29,9 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
-from harbor_refresh.tasks.jobs.running.own_connections import beside_the_pool
 from harbor_refresh.tasks.jobs.running.reaper import release, running
 from harbor_refresh.tasks.jobs.sql import run
+from harbor_refresh.tasks.own_connections import beside_the_pool
 from harbor_refresh.tasks.per_process import PerProcess
 
 log = logging.getLogger("harbor_refresh")

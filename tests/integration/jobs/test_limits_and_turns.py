@@ -20,7 +20,7 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, nodes, sender, start
+from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, live_workers, sender, start
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.running.reaper import reap, release_runs_without_worker

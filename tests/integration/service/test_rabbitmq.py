@@ -24,7 +24,7 @@ from harbor_refresh.tasks.news.state import look
 from tests import servers
 from tests.elsewhere import uses
 from tests.integration.checks.examined import found
-from tests.integration.command_output import ROOT
+from tests.pages import ROOT
 from tests.proxy import HoldsAnswers, Proxy
 from tests.rabbitmq import RabbitMQ
 from tests.redis_with_tls import Certificates

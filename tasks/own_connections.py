@@ -36,6 +36,8 @@ def instead(of_django: Any) -> Iterator[None]:
 @contextmanager
 def beside_the_pool() -> Iterator[None]:
     """Use a connection of this thread's own if Django has a pool. The connection is closed at the end."""
+    if has_pool():
+        connection.close()  # of the pool, if this thread has used one: a fork must not copy it
     with instead(another()) if has_pool() else nullcontext():
         try:
             yield
