@@ -120,6 +120,24 @@ def test_any_mix_of_tasks_is_rolled_up_as_the_model_says_and_no_other_row_is_wri
     Execution.objects.all().delete()
 
 
+ORDER = [
+    (["Pending", "Error", "Stopped", "Success"], "Running"),
+    (["Scheduled"], "Running"),
+    (["Running", "Error"], "Running"),
+    (["Error", "Stopped", "Success"], "Error"),
+    (["Stopped", "Success"], "Stopped"),
+    (["Success", "Success"], "Success"),
+]
+
+
+@pytest.mark.parametrize(("tasks", "answer"), ORDER)
+def test_the_order_of_the_rules(tasks: list[str], answer: str) -> None:
+    execution = make(("Pending", 0), [(status, hour) for hour, status in enumerate(tasks)])
+    refresh_and_compare()
+    execution.refresh_from_db()
+    assert execution.status == answer
+
+
 def test_a_retried_task_reopens_its_execution_and_the_history_records_it() -> None:
     execution = make(("Running", 0), [("Success", 1), ("Error", 2)])
     failed = execution.tasks.get(status="Error").pk

@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
-from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
+from harbor_refresh.executions.models import Delivery, StatusChange, Subscription, Task
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.news.deliveries import deliverer
 from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
@@ -34,6 +36,15 @@ def test_without_a_subscription_changes_are_told_when_they_are_written() -> None
     finish(create(NewExecution("SCAN_ALL")).pk, Status.SUCCESS)
     assert list(StatusChange.objects.values_list("told", flat=True)) == [True] * 4
     assert write_deliveries() == 0
+
+
+def test_a_refresh_with_nothing_subscribed_has_as_many_statements_as_ever() -> None:
+    executions = [create(NewExecution("SCAN_ALL", tasks=[NewTask()])).pk for _ in range(3)]
+    report([Report(pk, "Success") for pk in Task.objects.values_list("pk", flat=True)])
+    with CaptureQueriesContext(connection) as captured:
+        assert refresh(executions).changed == 3
+    statements = [one["sql"] for one in captured if not one["sql"].startswith(("BEGIN", "COMMIT"))]
+    assert len(statements) == 2, "one locks, the other refreshes"
 
 
 def test_a_disabled_subscription_costs_as_much_as_none(subscribed: Subscribe) -> None:
