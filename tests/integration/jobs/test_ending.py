@@ -1,5 +1,6 @@
 """Ends that the main process of a worker writes: its message was revoked or rejected, or it took too long."""
 
+import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -42,7 +43,7 @@ def message(outbox: Outbox) -> Sent:
 
 
 def request_of(message: Sent) -> Any:
-    return Bunch(id=message.job, get=header_of(message.task_id, message.number).get)
+    return Bunch(id=message.job, worker_pid=os.getpid(), get=header_of(message.task_id, message.number).get)
 
 
 def revoked(message: Sent, *, terminated: bool = False) -> None:
@@ -56,7 +57,7 @@ def test_a_run_ends_by_its_own_process_alone(message: Sent) -> None:
     Job.objects.update(process=1)
     assert take([Outcome(run.run, Status.ERROR)]) == []
     revoked(message, terminated=True)
-    assert rows() == {"j": ("ended", 1)}, "the main process of its worker knows no more than its worker"
+    assert rows() == {"j": ("running", 1)}, "another process of this worker was killed"
 
 
 def test_a_message_of_another_database_ends_no_job_of_this_one(message: Sent) -> None:
@@ -107,7 +108,7 @@ def test_a_message_that_celery_cannot_read_ends_no_job_if_it_names_no_run(messag
 
 def limited(message: Sent) -> TrackedRequest:
     request = TrackedRequest.__new__(TrackedRequest)
-    request.id = message.job
+    request.id, request.worker_pid = message.job, os.getpid()
     request._request_dict = {"id": message.job, **header_of(message.task_id, message.number)}
     return request
 
