@@ -39,7 +39,7 @@ from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_witho
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.own_connections import beside_the_pool
+from harbor_refresh.tasks.pipeline.own_connections import beside_the_pool
 
 log = logging.getLogger("harbor_refresh")
 

@@ -29,7 +29,7 @@ from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.conf import DECLARED, pacing, refresh_settings
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState
-from harbor_refresh.tasks.per_process import BatchThread, PerProcess
+from harbor_refresh.tasks.pipeline.per_process import BatchThread, PerProcess
 
 if TYPE_CHECKING:
     import httpx2

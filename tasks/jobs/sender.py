@@ -36,7 +36,7 @@ from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, header_of, take
 from harbor_refresh.tasks.jobs.running import eager
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState
-from harbor_refresh.tasks.per_process import BatchThread, PerProcess
+from harbor_refresh.tasks.pipeline.per_process import BatchThread, PerProcess
 from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")

@@ -12,8 +12,8 @@ from typing import Any
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.conf import pacing
-from harbor_refresh.tasks.per_process import PerProcess
 from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.pipeline.per_process import PerProcess
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.node import this_node
 from harbor_refresh.tasks.without_redis import mode

@@ -4,9 +4,9 @@ import re
 from functools import cache
 
 from harbor_refresh.executions.news.deliveries.deliverer import RUN_SECONDS
-from harbor_refresh.tasks import per_process
 from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.jobs.running import writer
+from harbor_refresh.tasks.pipeline import per_process
 from harbor_refresh.web.worker import IN_MEMORY
 from settings.base import DATA_UPLOAD_MAX_MEMORY_SIZE, SESSION_OPTIONS
 from tests.deploy.dockerfile import DOCKERFILE

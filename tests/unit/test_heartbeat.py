@@ -9,8 +9,8 @@ import pytest
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.conf import pacing
-from harbor_refresh.tasks.per_process import PerProcess
 from harbor_refresh.tasks.pipeline import heartbeat
+from harbor_refresh.tasks.pipeline.per_process import PerProcess
 from tests.waiting import wait_for
 
 

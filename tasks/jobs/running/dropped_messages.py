@@ -20,7 +20,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by
 from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take_apart
-from harbor_refresh.tasks.own_connections import beside_the_pool
+from harbor_refresh.tasks.pipeline.own_connections import beside_the_pool
 
 log = logging.getLogger("harbor_refresh")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from celery import current_app
 
-from harbor_refresh.tasks.own_connections import another, has_pool, instead
-from harbor_refresh.tasks.per_process import PerProcess
+from harbor_refresh.tasks.pipeline.own_connections import another, has_pool, instead
+from harbor_refresh.tasks.pipeline.per_process import PerProcess
 
 #: One that has not been used for so long may have been cut on its way, and is replaced.
 IDLE_SECONDS = 30.0

@@ -31,8 +31,8 @@ from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
 from harbor_refresh.tasks.jobs.running.reaper import release, running
 from harbor_refresh.tasks.jobs.sql import run
-from harbor_refresh.tasks.own_connections import beside_the_pool
-from harbor_refresh.tasks.per_process import PerProcess
+from harbor_refresh.tasks.pipeline.own_connections import beside_the_pool
+from harbor_refresh.tasks.pipeline.per_process import PerProcess
 
 log = logging.getLogger("harbor_refresh")
 

@@ -13,7 +13,7 @@ from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.jobs import report_target, sender
 from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.running import tracked, writer
-from harbor_refresh.tasks.per_process import BatchThread, PerProcess
+from harbor_refresh.tasks.pipeline.per_process import BatchThread, PerProcess
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.report_receiver import Target, target
 from tests.integration.jobs.sample_jobs import AtOnce, Outbox, beats

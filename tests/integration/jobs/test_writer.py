@@ -29,7 +29,7 @@ from harbor_refresh.tasks.jobs.running.writer import Writer
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models.job import Job, Node
-from harbor_refresh.tasks.per_process import PerProcess
+from harbor_refresh.tasks.pipeline.per_process import PerProcess
 from tests.integration.concurrency import statement_held_open, transaction_held_open
 from tests.integration.jobs.sample_jobs import (
     QUEUE,

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-from harbor_refresh.tasks.own_connections import beside_the_pool
+from harbor_refresh.tasks.pipeline.own_connections import beside_the_pool
 
 log = logging.getLogger("harbor_refresh")
 
