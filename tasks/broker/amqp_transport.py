@@ -13,28 +13,17 @@ the whole process.
    and an error while kombu connects, would end the worker. The transport counts both as errors of the connection.
 4. With several servers, kombu checks each certificate by the name of the first. The transport uses that of the
    host.
-5. Properties of a message that py-amqp cannot read (text that is no UTF-8, a moment beyond the calendar) would end
-   the worker, and then the next. The transport reads such a message as one without properties. It names no task,
-   so Celery rejects it.
 """
 
 import select
-import traceback
-from collections.abc import Callable
 from typing import Any
 
 from amqp.exceptions import ChannelError, MessageNacked, RecoverableConnectionError
-from amqp.method_framing import frame_handler
-from amqp.serialization import GenericContent
 from kombu.exceptions import OperationalError
 from kombu.transport import pyamqp
 
 #: The server has closed its side; only Linux tells that while unread bytes are there.
 _CLOSED = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
-
-#: In the header of a message, the bytes up to the size of its body, and flags that name no property.
-_SIZE_OF_BODY = 12
-_NO_PROPERTIES = b"\x00\x00"
 
 
 class GivesUp:
@@ -59,27 +48,8 @@ class Channel(GivesUp, pyamqp.Channel):
             raise MessageNacked("RabbitMQ refused a message") from exc
 
 
-def reads_any_properties(connection: Any, callback: Any) -> Callable[[Any], bool]:
-    """Return what reads each frame of the connection. Properties that cannot be read are read as none."""
-    read = frame_handler(connection, callback)
-
-    def read_frame(frame: Any) -> bool:
-        try:
-            return bool(read(frame))
-        except Exception as exc:
-            if not is_raised_in(exc, GenericContent.inbound_header):
-                raise
-            kind, channel, content = frame
-            return bool(read((kind, channel, bytes(content[:_SIZE_OF_BODY]) + _NO_PROPERTIES)))
-
-    return read_frame
-
-
 class Connection(GivesUp, pyamqp.Connection):
     Channel = Channel
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{"frame_handler": reads_any_properties, **options})
 
 
 class Transport(pyamqp.Transport):
@@ -111,8 +81,3 @@ def _is_closed(sock: Any) -> bool:
     poll = select.poll()
     poll.register(sock, _CLOSED)
     return bool(poll.poll(0))
-
-
-def is_raised_in(exc: BaseException, function: Any) -> bool:
-    """Whether this function was running when the error was raised: one call of a library does several things."""
-    return any(frame.f_code is function.__code__ for frame, _ in traceback.walk_tb(exc.__traceback__))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from amqp import Message
 from redis import Redis
 
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS, WORK
@@ -185,16 +184,3 @@ def test_jobs_that_take_or_wait_longer_than_the_consumer_timeout_run_once_and_en
         assert stage.lines() == ["copy 0", "copy 1", "copy 2", "copy long", "copy waits"]
         assert [status for status, _ in runs()] == ["Success"] * 5
         assert [member.log.name for member in members if member.died()] == []
-
-
-def test_a_message_whose_properties_cannot_be_read_is_rejected_alone(stage: Stage, broker: RabbitMQ) -> None:
-    member = stage.worker()
-    wait_for(lambda: all(broker.length(queue) >= 0 for queue in QUEUES), "the queues")
-    job = start("SCAN", jobs=[team.copy.s("good")])
-    with broker.connect() as connection:
-        message = Message("no JSON", reply_to=b"\xff")
-        connection.channel().basic_publish_confirm(message, routing_key=JOBS)
-    wait_for(lambda: "Received and deleted unknown message" in member.text(), "its end", log=member.log)
-    wait_for(lambda: not job.tasks.exclude(status="Success").exists(), "the job", log=member.log)
-    assert not member.died()
-    assert "consumer: Connection to broker lost" not in member.text()
