@@ -10,7 +10,7 @@ from django.utils import timezone
 from harbor_refresh.executions.text import age, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import Server, Shown, check
+from harbor_refresh.tasks.checks.registry import PRESENT, Server, check
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline.reconciliation import LONG_QUEUE, look_for_drift
 from harbor_refresh.tasks.pipeline.schedule import interval_of
@@ -20,8 +20,6 @@ from harbor_refresh.tasks.queue import execution_queue
 LOOK_SECONDS = 3.0
 #: Claims that are looked at for old ones.
 MOST_CLAIMS = 40_000
-
-SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
 
 
 @check("status.drift", "each status follows from its tasks", Server.DATABASE, Server.REDIS)
@@ -59,7 +57,7 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.reconcile", "reconcile runs", Server.DATABASE, shown=SEEN)
+@check("status.reconcile", "reconcile runs", Server.DATABASE, shown=PRESENT)
 def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
     state, since = facts.state, facts.state.last_reconcile
     is_postponed = (state.backlog or 0) > LONG_QUEUE
@@ -71,7 +69,7 @@ def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.waiting", "no execution waits for long", Server.REDIS, shown=SEEN)
+@check("status.waiting", "no execution waits for long", Server.REDIS, shown=PRESENT)
 def waiting(facts: Facts) -> Iterator[CheckMessage]:
     oldest, backlog = facts.state.oldest_waiting, facts.state.backlog
     if facts.state.nodes and oldest is not None and oldest > max(60.0, 2 * facts.conf.interval):
@@ -83,7 +81,7 @@ def waiting(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.paused", "nothing is paused", Server.DATABASE, shown=SEEN)
+@check("status.paused", "nothing is paused", Server.DATABASE, shown=PRESENT)
 def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
     if facts.state.pause:
         yield Error(
@@ -100,7 +98,7 @@ def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.quarantine", "no execution is in quarantine", Server.DATABASE, shown=SEEN)
+@check("status.quarantine", "no execution is in quarantine", Server.DATABASE, shown=PRESENT)
 def quarantined(facts: Facts) -> Iterator[CheckMessage]:
     if count := facts.state.quarantined:
         yield Error(
@@ -111,7 +109,7 @@ def quarantined(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.deliveries", "no notification was given up", Server.DATABASE, shown=SEEN)
+@check("status.deliveries", "no notification was given up", Server.DATABASE, shown=PRESENT)
 def deliveries(facts: Facts) -> Iterator[CheckMessage]:
     if count := facts.state.dead_letters:
         yield Error(
@@ -121,7 +119,7 @@ def deliveries(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.webhooks", "no webhook waits after failures", Server.DATABASE, shown=SEEN)
+@check("status.webhooks", "no webhook waits after failures", Server.DATABASE, shown=PRESENT)
 def webhooks(facts: Facts) -> Iterator[CheckMessage]:
     for name in facts.state.waiting_webhooks or ():
         yield Warning(

@@ -20,6 +20,8 @@ from harbor_refresh.tasks.queue.node import host_of
 
 #: Workers that are alive for so long would have taken the first sample, if beat was started with them.
 FIRST_SAMPLE_SECONDS = 20
+#: A busy queue of ticks leaves some samples out, so it takes several to tell that Celery's own beat is silent.
+SILENT_SECONDS = 90
 #: What no beat means.
 NOT_DONE = (
     "New reports are still refreshed. Scheduled work does not run: recovery from crashes, reconcile, the sweep, "
@@ -80,10 +82,11 @@ def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
     state, silent = facts.state, facts.state.beat_silent
     command = celery_command("beat --pidfile=" if is_service() else "beat")
     if state.schedule is None:  # it is Celery's own: the first thing that workers do for it is a sample
-        may_be_there = state.last_sample is not None or "database" in state.absent
-        if not may_be_there and (state.first_heartbeat or 0) > FIRST_SAMPLE_SECONDS:
-            yield Warning(
-                f"No worker has run anything that a beat sends.\n{NOT_DONE}",
+        alive, limit = state.first_heartbeat or 0, FIRST_SAMPLE_SECONDS if silent is None else SILENT_SECONDS
+        if "database" not in state.absent and min(alive, alive if silent is None else silent) > limit:
+            since = "" if silent is None else f" for {age(silent)}"
+            yield (Warning if silent is None else Error)(
+                f"No worker has run anything that a beat sends{since}.\n{NOT_DONE}",
                 f"If a beat runs, start a worker that takes the queue {TICKS}. If none runs, start one with: "
                 f"{command}",
             )

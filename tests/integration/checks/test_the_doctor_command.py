@@ -24,6 +24,7 @@ def test_a_problem_is_a_line_of_what_is_wrong_and_one_of_what_to_do() -> None:
     )
     assert lines[-1].endswith(" sound, 1 warning.")
     assert failing("doctor", "--only", "status.paused", "--fail-level", "warning")[1] == "1 problem"
+    assert lines[0] in failing("harbor", "check")[0]
 
 
 def test_json_has_each_check_with_its_verdict() -> None:
