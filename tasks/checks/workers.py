@@ -46,6 +46,11 @@ BOTH = (Server.REDIS, Server.BROKER)
 COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
 
 
+def start_for(queue: str) -> str:
+    """Return the command that starts a worker for this queue of ours."""
+    return f"{celery_command('worker')} {f'-Q {queue}' if is_service() else REFRESHES}"
+
+
 @check("beat.rows", "each row of the schedule exists, is enabled and is correct", Server.DATABASE, shown=PRESENT)
 def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
     schedule = facts.state.schedule
@@ -123,8 +128,7 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
         yield Error(
             f"No worker has looked for work {when}, and {plural(len(state.nodes), 'node is', 'nodes are')} alive."
             "\nExecutions wait: beat sends no ticks, or no worker takes the queue harbor_refresh.ticks.",
-            "Check that beat runs. Check that a worker takes that queue: start it without -Q, or name all four "
-            "queues.",
+            f"Check that beat runs, and that a worker takes that queue: {start_for(TICKS)}",
         )
 
 
@@ -176,7 +180,7 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
         is_harmless = name == DELIVERIES and not is_service()
         yield (Warning if is_harmless else Error)(
             f"No worker takes the queue {name}{waiting}: {cost}.",
-            f"{celery_command('worker')} {f'-Q {name}' if is_service() else REFRESHES}",
+            start_for(name),
         )
 
 

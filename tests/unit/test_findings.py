@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from pytest_django import Settings
 
 from harbor_refresh.admin.latest import findings
 from harbor_refresh.tasks.checks.facts import Facts
@@ -147,7 +148,7 @@ def test_what_a_person_must_do_comes_before_what_is_worth_knowing() -> None:
     ]
 
 
-def test_the_sentences_name_numbers_and_the_command() -> None:
+def test_the_sentences_name_numbers_and_the_command(settings: Settings) -> None:
     (one,) = found(replace(SOUND, nodes=(), last_heartbeat=90.0))
     assert one["what"] == "No worker is alive; the last heartbeat came 1 min 30 s ago."
     assert one["todo"] == "Start one with: celery -A harbor_refresh worker --concurrency 2"
@@ -165,5 +166,9 @@ def test_the_sentences_name_numbers_and_the_command() -> None:
         "If a beat runs, start a worker that takes the queue harbor_refresh.ticks. "
         "If none runs, start one with: celery -A harbor_refresh beat --pidfile="
     )
+    command = "celery -A YOUR_PROJECT worker -n refresh@%h -Q harbor_refresh,harbor_refresh.ticks,"
+    settings.HARBOR_REFRESH_SERVICE = False
+    (one,) = found(replace(SOUND, last_tick=95.0))
+    assert f"a worker takes that queue: {command}" in one["todo"]
     (one,) = found(replace(SOUND, quarantined=1))
     assert one["what"] == "1 execution could not be refreshed and is in quarantine."
