@@ -33,7 +33,8 @@ class Shown(StrEnum):
     DASHBOARD = "the dashboard"
 
 
-PRESENT = (Shown.DOCTOR, Shown.PROJECT, Shown.DASHBOARD)
+COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
+PRESENT = (*COMMANDS, Shown.DASHBOARD)
 Look = Callable[[Any], Iterable[CheckMessage]]
 #: In this order.
 GROUPS = ("settings", "database", "tables", "redis", "broker", "beat", "workers", "status", "attach")

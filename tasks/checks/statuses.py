@@ -5,12 +5,16 @@ from datetime import timedelta
 from itertools import islice
 
 from django.core.checks import CheckMessage, Error, Warning
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
+from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.news.deliveries.deliverer import NO_CODE
 from harbor_refresh.executions.text import age, plural
-from harbor_refresh.tasks.broker.celery_queues import WORK
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, WORK
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import PRESENT, Server, check
+from harbor_refresh.tasks.checks.registry import COMMANDS, PRESENT, Server, check
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline.reconciliation import LONG_QUEUE, look_for_drift
 from harbor_refresh.tasks.pipeline.schedule import interval_of
@@ -116,6 +120,23 @@ def deliveries(facts: Facts) -> Iterator[CheckMessage]:
             f"{plural(count, 'notification')} could not be delivered and {'was' if count == 1 else 'were'} given "
             "up.\nThe receivers do not know of these status changes.",
             "Read the reasons under Deliveries in the admin, then send them again.",
+        )
+
+
+@check("status.handlers", "workers have the code of each handler and callback", Server.DATABASE, shown=COMMANDS)
+def handlers_without_code(facts: Facts) -> Iterator[CheckMessage]:
+    """Those that were asked for in vain, and not since then in a worker that has the code."""
+    if facts.unapplied:
+        return  # that is a problem of its own
+    vain = Delivery.objects.filter(subscription=OuterRef("pk"), state=State.PENDING, last_error=NO_CODE)
+    asked = Subscription.objects.filter(Exists(vain), enabled=True).order_by("pk")
+    if names := list(asked.values_list("handler", flat=True)):
+        count = plural(len(names), "handler or callback", "handlers or callbacks")
+        yield Warning(
+            f"A worker does not have the code of {count}, such as {names[0]}.\nTheir calls wait for it, and are "
+            "given up when they are too old.",
+            f"Restart the workers that take the queue {DELIVERIES}. If the log of one then says again that the "
+            "code is missing, have it import the module: name it in CELERY_IMPORTS",
         )
 
 

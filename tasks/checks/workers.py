@@ -12,7 +12,7 @@ from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 from harbor_refresh.tasks.checks.celery_options import jobs
 from harbor_refresh.tasks.checks.facts import Facts, celery_command
-from harbor_refresh.tasks.checks.registry import PRESENT, Server, Shown, check
+from harbor_refresh.tasks.checks.registry import COMMANDS, PRESENT, Server, Shown, check
 from harbor_refresh.tasks.conf.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.pipeline.schedule import ROWS
@@ -43,7 +43,6 @@ PURPOSES = {
 #: The worker of a project that refreshes. It has a name, because the project has a worker already.
 REFRESHES = f"-n refresh@%h -Q {WORK},{TICKS},{DELIVERIES}"
 BOTH = (Server.REDIS, Server.BROKER)
-COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
 
 
 def start_for(queue: str) -> str:
