@@ -97,8 +97,8 @@ def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
     for name in facts.state.paused or ():
         yield Warning(
             f"An operator has paused {'refreshing' if name == WORK else f'the queue {name}'}.\nNew work waits "
-            "until it is resumed. Nothing is lost.",
-            f"Resume it on the queue page, or with: manage.py harbor unpause {name}",
+            "until it is unpaused. Nothing is lost.",
+            f"manage.py harbor unpause {name}, or resume it on the queue page",
         )
 
 

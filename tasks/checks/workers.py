@@ -140,8 +140,8 @@ def died_lately(facts: Facts) -> Iterator[CheckMessage]:
             f"{plural(len(dead), 'node')} died within the last ten minutes. "
             f"The last heartbeat of {dead[0].name} came {ago(dead[0].silent)}.\n"
             "Its claims and jobs go back on their queues, for workers that take these queues.",
-            "If a worker has ended, start it again. If you did not kill it, read its log, and look for the "
-            "kernel's out-of-memory killer: dmesg",
+            "If a worker has ended, start it again. If you did not kill it, and Redis was not away, read its "
+            "log, and look for the kernel's out-of-memory killer: dmesg",
         )
 
 
@@ -183,7 +183,7 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("workers.jobs", "each queue of jobs has a worker", Server.DATABASE, Server.BROKER, shown=COMMANDS)
+@check("workers.jobs", "each queue of jobs has a worker", Server.DATABASE, *BOTH, shown=COMMANDS)
 def queues_of_jobs(facts: Facts) -> Iterator[CheckMessage]:
     if not facts.workers.names or facts.unapplied:
         return  # that is a problem of its own

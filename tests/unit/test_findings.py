@@ -155,6 +155,7 @@ def test_the_sentences_name_numbers_and_the_command(settings: Settings) -> None:
     (one,) = found(replace(SOUND, dead=(SeenNode("host-3-c", 34.0),)))
     assert one["meaning"] == "Its claims and jobs go back on their queues, for workers that take these queues."
     assert one["todo"].startswith("If a worker has ended, start it again.")
+    assert "and Redis was not away" in one["todo"]
     (one,) = found(OWN_BEAT)
     assert (one["level"], one["what"]) == (
         "error",
