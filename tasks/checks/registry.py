@@ -13,6 +13,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error
 from django.db import connection
 
+from harbor_refresh.executions.conf.declarations import is_service
 from harbor_refresh.executions.database import first_line
 
 
@@ -33,7 +34,8 @@ class Shown(StrEnum):
     DASHBOARD = "the dashboard"
 
 
-PRESENT = (Shown.DOCTOR, Shown.PROJECT, Shown.DASHBOARD)
+COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
+PRESENT = (*COMMANDS, Shown.DASHBOARD)
 Look = Callable[[Any], Iterable[CheckMessage]]
 #: In this order.
 GROUPS = ("settings", "database", "tables", "redis", "broker", "beat", "workers", "status", "attach")
@@ -154,7 +156,7 @@ def _problems(made: Check, facts: Any) -> Iterator[CheckMessage]:
         yield Error(
             f"This could not be looked at. {type(exc).__name__}: {first_line(exc) if str(exc) else ''}".rstrip(),
             hint=f"manage.py doctor --only {made.id}; if it fails again, report it"
-            if Shown.DOCTOR in made.shown
+            if Shown.DOCTOR in made.shown and is_service()
             else "Type the command again; if it fails again, report it",
             id=made.id,
         )

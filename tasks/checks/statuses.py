@@ -5,12 +5,16 @@ from datetime import timedelta
 from itertools import islice
 
 from django.core.checks import CheckMessage, Error, Warning
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
+from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.news.deliveries.deliverer import NO_CODE
 from harbor_refresh.executions.text import age, plural
-from harbor_refresh.tasks.broker.celery_queues import WORK
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, WORK
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import Server, Shown, check
+from harbor_refresh.tasks.checks.registry import COMMANDS, PRESENT, Server, check
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline.reconciliation import LONG_QUEUE, look_for_drift
 from harbor_refresh.tasks.pipeline.schedule import interval_of
@@ -20,8 +24,6 @@ from harbor_refresh.tasks.queue import execution_queue
 LOOK_SECONDS = 3.0
 #: Claims that are looked at for old ones.
 MOST_CLAIMS = 40_000
-
-SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
 
 
 @check("status.drift", "each status follows from its tasks", Server.DATABASE, Server.REDIS)
@@ -59,7 +61,7 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.reconcile", "reconcile runs", Server.DATABASE, shown=SEEN)
+@check("status.reconcile", "reconcile runs", Server.DATABASE, shown=PRESENT)
 def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
     state, since = facts.state, facts.state.last_reconcile
     is_postponed = (state.backlog or 0) > LONG_QUEUE
@@ -71,7 +73,7 @@ def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.waiting", "no execution waits for long", Server.REDIS, shown=SEEN)
+@check("status.waiting", "no execution waits for long", Server.REDIS, shown=PRESENT)
 def waiting(facts: Facts) -> Iterator[CheckMessage]:
     oldest, backlog = facts.state.oldest_waiting, facts.state.backlog
     if facts.state.nodes and oldest is not None and oldest > max(60.0, 2 * facts.conf.interval):
@@ -83,7 +85,7 @@ def waiting(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.paused", "nothing is paused", Server.DATABASE, shown=SEEN)
+@check("status.paused", "nothing is paused", Server.DATABASE, shown=PRESENT)
 def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
     if facts.state.pause:
         yield Error(
@@ -95,12 +97,12 @@ def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
     for name in facts.state.paused or ():
         yield Warning(
             f"An operator has paused {'refreshing' if name == WORK else f'the queue {name}'}.\nNew work waits "
-            "until it is resumed. Nothing is lost.",
-            f"Resume it on the queue page, or with: manage.py harbor unpause {name}",
+            "until it is unpaused. Nothing is lost.",
+            f"manage.py harbor unpause {name}, or resume it on the queue page",
         )
 
 
-@check("status.quarantine", "no execution is in quarantine", Server.DATABASE, shown=SEEN)
+@check("status.quarantine", "no execution is in quarantine", Server.DATABASE, shown=PRESENT)
 def quarantined(facts: Facts) -> Iterator[CheckMessage]:
     if count := facts.state.quarantined:
         yield Error(
@@ -111,7 +113,7 @@ def quarantined(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.deliveries", "no notification was given up", Server.DATABASE, shown=SEEN)
+@check("status.deliveries", "no notification was given up", Server.DATABASE, shown=PRESENT)
 def deliveries(facts: Facts) -> Iterator[CheckMessage]:
     if count := facts.state.dead_letters:
         yield Error(
@@ -121,7 +123,24 @@ def deliveries(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.webhooks", "no webhook waits after failures", Server.DATABASE, shown=SEEN)
+@check("status.handlers", "workers have the code of each handler and callback", Server.DATABASE, shown=COMMANDS)
+def handlers_without_code(facts: Facts) -> Iterator[CheckMessage]:
+    """Those that were asked for in vain, and not since then in a worker that has the code."""
+    if facts.unapplied:
+        return  # that is a problem of its own
+    vain = Delivery.objects.filter(subscription=OuterRef("pk"), state=State.PENDING, last_error=NO_CODE)
+    asked = Subscription.objects.filter(Exists(vain), enabled=True).order_by("pk")
+    if names := list(asked.values_list("handler", flat=True)):
+        count = plural(len(names), "handler or callback", "handlers or callbacks")
+        yield Warning(
+            f"A worker does not have the code of {count}, such as {names[0]}.\nTheir calls wait for it, and are "
+            "given up when they are too old.",
+            f"Restart the workers that take the queue {DELIVERIES}. If the log of one then says again that the "
+            "code is missing, have it import the module: name it in CELERY_IMPORTS",
+        )
+
+
+@check("status.webhooks", "no webhook waits after failures", Server.DATABASE, shown=PRESENT)
 def webhooks(facts: Facts) -> Iterator[CheckMessage]:
     for name in facts.state.waiting_webhooks or ():
         yield Warning(

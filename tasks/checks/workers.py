@@ -12,7 +12,7 @@ from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 from harbor_refresh.tasks.checks.celery_options import jobs
 from harbor_refresh.tasks.checks.facts import Facts, celery_command
-from harbor_refresh.tasks.checks.registry import PRESENT, Server, Shown, check
+from harbor_refresh.tasks.checks.registry import COMMANDS, PRESENT, Server, Shown, check
 from harbor_refresh.tasks.conf.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.pipeline.schedule import ROWS
@@ -20,6 +20,8 @@ from harbor_refresh.tasks.queue.node import host_of
 
 #: Workers that are alive for so long would have taken the first sample, if beat was started with them.
 FIRST_SAMPLE_SECONDS = 20
+#: A busy queue of ticks leaves some samples out, so it takes several to tell that Celery's own beat is silent.
+SILENT_SECONDS = 90
 #: What no beat means.
 NOT_DONE = (
     "New reports are still refreshed. Scheduled work does not run: recovery from crashes, reconcile, the sweep, "
@@ -41,7 +43,11 @@ PURPOSES = {
 #: The worker of a project that refreshes. It has a name, because the project has a worker already.
 REFRESHES = f"-n refresh@%h -Q {WORK},{TICKS},{DELIVERIES}"
 BOTH = (Server.REDIS, Server.BROKER)
-COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
+
+
+def start_for(queue: str) -> str:
+    """Return the command that starts a worker for this queue of ours."""
+    return f"{celery_command('worker')} {f'-Q {queue}' if is_service() else REFRESHES}"
 
 
 @check("beat.rows", "each row of the schedule exists, is enabled and is correct", Server.DATABASE, shown=PRESENT)
@@ -80,10 +86,11 @@ def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
     state, silent = facts.state, facts.state.beat_silent
     command = celery_command("beat --pidfile=" if is_service() else "beat")
     if state.schedule is None:  # it is Celery's own: the first thing that workers do for it is a sample
-        may_be_there = state.last_sample is not None or "database" in state.absent
-        if not may_be_there and (state.first_heartbeat or 0) > FIRST_SAMPLE_SECONDS:
-            yield Warning(
-                f"No worker has run anything that a beat sends.\n{NOT_DONE}",
+        alive, limit = state.first_heartbeat or 0, FIRST_SAMPLE_SECONDS if silent is None else SILENT_SECONDS
+        if "database" not in state.absent and min(alive, alive if silent is None else silent) > limit:
+            since = "" if silent is None else f" for {age(silent)}"
+            yield (Warning if silent is None else Error)(
+                f"No worker has run anything that a beat sends{since}.\n{NOT_DONE}",
                 f"If a beat runs, start a worker that takes the queue {TICKS}. If none runs, start one with: "
                 f"{command}",
             )
@@ -120,8 +127,7 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
         yield Error(
             f"No worker has looked for work {when}, and {plural(len(state.nodes), 'node is', 'nodes are')} alive."
             "\nExecutions wait: beat sends no ticks, or no worker takes the queue harbor_refresh.ticks.",
-            "Check that beat runs. Check that a worker takes that queue: start it without -Q, or name all four "
-            "queues.",
+            f"Check that beat runs, and that a worker takes that queue: {start_for(TICKS)}",
         )
 
 
@@ -134,8 +140,8 @@ def died_lately(facts: Facts) -> Iterator[CheckMessage]:
             f"{plural(len(dead), 'node')} died within the last ten minutes. "
             f"The last heartbeat of {dead[0].name} came {ago(dead[0].silent)}.\n"
             "Its claims and jobs go back on their queues, for workers that take these queues.",
-            "If a worker has ended, start it again. If you did not kill it, read its log, and look for the "
-            "kernel's out-of-memory killer: dmesg",
+            "If a worker has ended, start it again. If you did not kill it, and Redis was not away, read its "
+            "log, and look for the kernel's out-of-memory killer: dmesg",
         )
 
 
@@ -173,11 +179,11 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
         is_harmless = name == DELIVERIES and not is_service()
         yield (Warning if is_harmless else Error)(
             f"No worker takes the queue {name}{waiting}: {cost}.",
-            f"{celery_command('worker')} {f'-Q {name}' if is_service() else REFRESHES}",
+            start_for(name),
         )
 
 
-@check("workers.jobs", "each queue of jobs has a worker", Server.DATABASE, Server.BROKER, shown=COMMANDS)
+@check("workers.jobs", "each queue of jobs has a worker", Server.DATABASE, *BOTH, shown=COMMANDS)
 def queues_of_jobs(facts: Facts) -> Iterator[CheckMessage]:
     if not facts.workers.names or facts.unapplied:
         return  # that is a problem of its own

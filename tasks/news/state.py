@@ -73,7 +73,8 @@ class ServiceState:
     executions whose mark was lost. `last_sample`: how long ago a worker ran `tasks.sample`. `pause`: for how long
     no node claims yet, because the database was away. `paused`: the queues that an operator has paused.
     `waiting_webhooks`: nothing is sent to them for a while, because requests failed. `messages`: how many wait
-    with the broker, by queue; only Redis and RabbitMQ are asked. `beat_silent`: how long ago beat sent anything.
+    with the broker, by queue; only Redis and RabbitMQ are asked. `beat_silent`: how long ago beat sent anything;
+    without rows, how long ago a worker did something that only beat sends.
     """
 
     absent: Mapping[str, str] = field(default_factory=dict)
@@ -108,7 +109,8 @@ class ServiceState:
     @property
     def beat_silent(self) -> float | None:
         """How long ago beat sent anything; None if it never did, or if that is not known."""
-        return min((row.sent for row in self.schedule or () if row.sent is not None), default=None)
+        sent = [row.sent for row in self.schedule or ()] or [self.last_sample, self.last_reconcile]
+        return min((one for one in sent if one is not None), default=None)
 
 
 def look() -> ServiceState:

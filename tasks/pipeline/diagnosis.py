@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from harbor_refresh.executions.lifecycle.rollup import Comparison, compare
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.conf import pacing, refresh_settings
+from harbor_refresh.tasks.models.job import Node
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Stats, Whereabouts
@@ -87,6 +88,8 @@ def _of_the_queue(stats: Stats) -> str:
         return f"It is on the queue. No node claims for {stats.pause_ms} ms more, because the database was away."
     if not stats.nodes:
         return "It is on the queue, and no worker sends a heartbeat. Start a worker."
+    if not Node.objects.filter(queues__contains=TICKS).exists():
+        return f"It is on the queue, and no worker takes the queue {TICKS}. `harbor check` says which to start."
     seconds = stats.ago(max(stats.ticked, stats.since))
     if seconds > pacing.longest_silence(refresh_settings().interval):
         return (

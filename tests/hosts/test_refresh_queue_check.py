@@ -105,6 +105,8 @@ def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redi
         tmp_path / "queue", database, celery=JOINED, settings=f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{away}'}}"
     )
     assert "redis.reachable" in found(queue)[1]
+    both = Host(tmp_path / "both", database, broker=away, celery=JOINED, settings=SOUND)
+    assert found(both) == (1, ["redis.reachable"])
     broker = f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{servers.redis.url}'}}"
     assert found(Host(tmp_path / "broker", database, broker=away, celery=JOINED, settings=broker))[1] == [
         "broker.reachable",

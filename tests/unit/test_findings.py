@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from pytest_django import Settings
 
 from harbor_refresh.admin.latest import findings
 from harbor_refresh.tasks.checks.facts import Facts
@@ -33,6 +34,8 @@ SOUND = ServiceState(
     schedule=SCHEDULE,
     paused=(),
 )
+#: A project without rows of beat.
+OWN_BEAT = replace(SOUND, schedule=None, first_heartbeat=9_999.0, last_sample=91.0, last_reconcile=91.0)
 SILENT_BEAT = tuple(replace(row, sent=None if row.sent is None else 95.0) for row in SCHEDULE)
 
 FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
@@ -60,9 +63,10 @@ FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
         ["beat.alive"],
     ),
     "Celery's own beat never ran": (
-        replace(SOUND, schedule=None, first_heartbeat=21.0),
+        replace(OWN_BEAT, first_heartbeat=21.0, last_sample=None, last_reconcile=None),
         ["beat.alive"],
     ),
+    "Celery's own beat has died, and starts make ticks": (OWN_BEAT, ["beat.alive"]),
     "a row is gone": (replace(SOUND, schedule=SCHEDULE[1:]), ["beat.rows"]),
     "a row is disabled": (
         replace(SOUND, schedule=(replace(SCHEDULE[0], is_enabled=False), *SCHEDULE[1:])),
@@ -112,10 +116,12 @@ BORDERS = {
     "beat sends every five seconds, and may be late": replace(
         SOUND, schedule=tuple(replace(row, sent=45.0) for row in SCHEDULE)
     ),
-    "Celery's own beat has just started": replace(SOUND, schedule=None, first_heartbeat=20.0),
-    "what Celery's own beat sends is done": replace(
-        SOUND, schedule=None, first_heartbeat=9_999.0, last_sample=12.0
+    "Celery's own beat has just started": replace(
+        OWN_BEAT, first_heartbeat=20.0, last_sample=None, last_reconcile=None
     ),
+    "what Celery's own beat sends is done": replace(OWN_BEAT, last_sample=90.0),
+    "a reconcile is done while samples are left out": replace(OWN_BEAT, last_reconcile=90.0),
+    "workers have just started again": replace(OWN_BEAT, first_heartbeat=90.0),
     "an execution waits for the interval": replace(SOUND, oldest_waiting=60.0),
     "a backlog": replace(SOUND, backlog=1_000_000),
     "reconcile runs each minute": replace(SOUND, last_reconcile=210.0),
@@ -142,18 +148,28 @@ def test_what_a_person_must_do_comes_before_what_is_worth_knowing() -> None:
     ]
 
 
-def test_the_sentences_name_numbers_and_the_command() -> None:
+def test_the_sentences_name_numbers_and_the_command(settings: Settings) -> None:
     (one,) = found(replace(SOUND, nodes=(), last_heartbeat=90.0))
     assert one["what"] == "No worker is alive; the last heartbeat came 1 min 30 s ago."
     assert one["todo"] == "Start one with: celery -A harbor_refresh worker --concurrency 2"
     (one,) = found(replace(SOUND, dead=(SeenNode("host-3-c", 34.0),)))
     assert one["meaning"] == "Its claims and jobs go back on their queues, for workers that take these queues."
     assert one["todo"].startswith("If a worker has ended, start it again.")
-    (one,) = found(replace(SOUND, schedule=None, first_heartbeat=21.0))
+    assert "and Redis was not away" in one["todo"]
+    (one,) = found(OWN_BEAT)
+    assert (one["level"], one["what"]) == (
+        "error",
+        "No worker has run anything that a beat sends for 1 min 31 s.",
+    )
+    (one,) = found(replace(OWN_BEAT, last_sample=None, last_reconcile=None))
     assert (one["level"], one["what"]) == ("warning", "No worker has run anything that a beat sends.")
     assert one["todo"] == (
         "If a beat runs, start a worker that takes the queue harbor_refresh.ticks. "
         "If none runs, start one with: celery -A harbor_refresh beat --pidfile="
     )
+    command = "celery -A YOUR_PROJECT worker -n refresh@%h -Q harbor_refresh,harbor_refresh.ticks,"
+    settings.HARBOR_REFRESH_SERVICE = False
+    (one,) = found(replace(SOUND, last_tick=95.0))
+    assert f"a worker takes that queue: {command}" in one["todo"]
     (one,) = found(replace(SOUND, quarantined=1))
     assert one["what"] == "1 execution could not be refreshed and is in quarantine."

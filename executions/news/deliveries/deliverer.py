@@ -39,6 +39,8 @@ ASKED_SECONDS = 10.0
 #: A run of a handler, or of deliveries to webhooks, begins nothing after so long and asks for another one.
 RUN_SECONDS = 10.0
 MOST_AT_ONCE = 100
+#: The error of a delivery that met no code.
+NO_CODE = "a worker was asked that does not have the code of this handler"
 #: How long until a handler is tried again if a worker does not have its code.
 WITHOUT_CODE_SECONDS = 60.0
 
@@ -165,6 +167,8 @@ def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:
     if subscription is None:
         return False
     function = _function_of(subscription)
+    if function is None:
+        signals.handler_missing.send(sender=run_handler, handler=subscription.handler)
     room, until = 1, time.monotonic() + RUN_SECONDS
     while time.monotonic() < until:
         subscriptions.update(retry_at=Now() + timedelta(seconds=LEASE_SECONDS))
@@ -191,8 +195,7 @@ def _results(
     name: str, function: Function | None, claimed: list[Delivery], until: float, around: Around
 ) -> list[Result]:
     if function is None:
-        error = "a worker was asked that does not have the code of this handler"
-        return [Result(one, State.PENDING, error, WITHOUT_CODE_SECONDS, is_attempt=False) for one in claimed]
+        return [Result(one, State.PENDING, NO_CODE, WITHOUT_CODE_SECONDS, is_attempt=False) for one in claimed]
     changes = read_changes(claimed)
     return [
         _call(name, function, one, changes[one.id], around)

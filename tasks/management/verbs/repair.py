@@ -120,7 +120,7 @@ QUEUE = argument("queue", nargs="?", default=WORK, metavar="QUEUE", help=QUEUE_H
 REASON = argument("--reason", default="", metavar="TEXT", help="the reason, shown on the page Queue")
 RELEASE = argument("--release", nargs="+", type=positive_integer, metavar="ID", help="release these executions")
 RELEASE_ALL = argument("--release-all", action="store_true", help="release all executions")
-PAUSE = "pause refreshing, or the tracked jobs of a queue, until it is resumed"
+PAUSE = "pause refreshing, or the tracked jobs of a queue, until `harbor unpause`"
 QUARANTINE = "list the executions in quarantine with their reasons, or release them"
 REPAIR = "mark executions with a wrong status, or refresh executions"
 VERBS = {

@@ -17,13 +17,14 @@ def test_a_problem_is_a_line_of_what_is_wrong_and_one_of_what_to_do() -> None:
     lines = [line.rstrip() for line in said("doctor", "--only", "status.paused").splitlines()]
     assert lines[0] == (
         "warning  status.paused  An operator has paused the queue harbor_refresh.jobs. New work waits until it is "
-        "resumed. Nothing is lost."
+        "unpaused. Nothing is lost."
     )
     assert lines[1] == (
-        "         what to do: Resume it on the queue page, or with: manage.py harbor unpause harbor_refresh.jobs"
+        "         what to do: manage.py harbor unpause harbor_refresh.jobs, or resume it on the queue page"
     )
     assert lines[-1].endswith(" sound, 1 warning.")
     assert failing("doctor", "--only", "status.paused", "--fail-level", "warning")[1] == "1 problem"
+    assert lines[0] in failing("harbor", "check")[0]
 
 
 def test_json_has_each_check_with_its_verdict() -> None:

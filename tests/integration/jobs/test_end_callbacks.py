@@ -19,6 +19,7 @@ from harbor_refresh.executions.news.deliveries.claims import MAX_ATTEMPTS
 from harbor_refresh.executions.news.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.jobs.terms import carry_out
+from tests.integration.checks.examined import W, found
 from tests.integration.concurrency import (
     Pause,
     in_background,
@@ -190,10 +191,11 @@ def test_a_first_failure_whose_call_raises_does_not_delay_the_end(monkeypatch: p
 
 @pytest.mark.parametrize("days", [2, 4])
 def test_a_callback_without_code_waits_for_it_three_days_however_often_it_is_looked_for(
-    days: int, monkeypatch: pytest.MonkeyPatch
+    days: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     execution = started(on_complete=note.s())
     ends(execution)
+    assert found("status.handlers") == []
     write_deliveries()
     with monkeypatch.context() as patch:
         patch.delitem(current_app.tasks, note.name)
@@ -201,6 +203,10 @@ def test_a_callback_without_code_waits_for_it_three_days_however_often_it_is_loo
             Delivery.objects.filter(state="pending").update(next_at=Now())
             assert tell() == []
         assert states() == {"pending": 1}
+        assert "Handler callbacks.note has no code in this worker" in caplog.text
+        ((level, what),) = found("status.handlers")
+        told = "A worker does not have the code of 1 handler or callback, such as callbacks.note."
+        assert (level, what[: len(told)]) == (W, told)
         Delivery.objects.update(created_at=F("created_at") - timedelta(days=days), next_at=Now())
         tell()
     row = Delivery.objects.get()
@@ -210,6 +216,7 @@ def test_a_callback_without_code_waits_for_it_three_days_however_often_it_is_loo
         return
     Delivery.objects.update(next_at=Now())
     assert tell() == [("note", execution.pk, "Success", 1)]
+    assert found("status.handlers") == []
 
 
 def test_an_end_that_moves_with_the_same_status_is_told_as_an_end_and_not_as_a_first_failure() -> None:

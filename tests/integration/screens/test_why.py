@@ -14,6 +14,7 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.tasks.models.job import Node
 from harbor_refresh.tasks.queue.members import member
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.command_output import data
@@ -95,6 +96,9 @@ def test_on_the_queue_the_workers_and_the_pause_are_what_it_waits_for(
     queue.mark([name_of(wrong)])
     assert findings(wrong) == ["It is on the queue, and no worker sends a heartbeat. Start a worker."]
     queue.heartbeat("n1")
+    (tickless,) = findings(wrong)
+    assert tickless.startswith("It is on the queue, and no worker takes the queue harbor_refresh.ticks.")
+    Node.objects.create(pk=1, name="n", slots=1, queues=["harbor_refresh", "harbor_refresh.ticks"])
     assert findings(wrong) == ["It is on the queue, one of 1, with 0 in flight. The next ticks claim it."]
     now = queue.stats().now
     redis.hset(queue.keys.presence, "since", now - 3_600 * 1_000_000)
