@@ -73,7 +73,8 @@ lint: $(STAMP)  ## style, types, import directions, production settings, missing
 		&& $(PYTHON) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
 docs: $(STAMP)  ## build the site of the documentation in .site, and fail at a link without a target
-	@NO_MKDOCS_2_WARNING=1 exec $(PYTHON) -m mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
+	@echo "Open .site/index.html"
 
 bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; ARGS="--executions N" and more: python -m benchmarks --help
 	@$(PYTHON) -m benchmarks $(or $(ARGS),--executions 10000 --budget 25)

@@ -17,6 +17,7 @@ from harbor_refresh.executions.admin.execution_page import first_tasks, panel
 from harbor_refresh.executions.admin.filters import FILTERS, STARTED_PARAMETER, add_bound, filter_of, parse_id
 from harbor_refresh.executions.admin.formatters import (
     column,
+    execution_link,
     held_label,
     name_in_column,
     once,
@@ -104,7 +105,7 @@ class ExecutionAdmin(LegendAdmin):
         return ("-start_time", "-pk") if dated else ("-pk",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
-        return super().get_queryset(request).select_related("quarantine", "text_key")
+        return super().get_queryset(request).select_related("quarantine", "text_key", "link_to_parent")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         execution = super().get_object(request, object_id, from_field)
@@ -117,8 +118,9 @@ class ExecutionAdmin(LegendAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Execution | None = None) -> Any:
         (title, options), *others = super().get_fieldsets(request, obj)
+        parent = ("parent_of_it",) if hasattr(obj, "link_to_parent") else ()
         terms = ("terms_of_it",) if obj and its_terms(obj) else ()
-        return [(title, {**options, "fields": (*options["fields"], *terms)}), *others]
+        return [(title, {**options, "fields": (*parent, *options["fields"], *terms)}), *others]
 
     def useful(self, request: HttpRequest, row: Any) -> dict[str, bool]:
         """A quarantined execution is released, and not refreshed."""
@@ -247,4 +249,5 @@ class ExecutionAdmin(LegendAdmin):
     vendor = column("vendor_type", "Vendor", name_in_column)
     vendor_object = column(lambda execution: execution.vendor_key, "Vendor id")
     started = column("start_time", "Started", ordering="start_time")
+    parent_of_it = column("link_to_parent.parent_id", "Parent", execution_link)
     terms_of_it = column(its_terms, "Terms")

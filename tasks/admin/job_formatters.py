@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 from django.template.loader import render_to_string
@@ -17,8 +17,16 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.admin.formatters import COLOURS, NOTHING, column, status_label, task_link, task_url
-from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.admin.formatters import (
+    COLOURS,
+    NOTHING,
+    column,
+    execution_link,
+    status_label,
+    task_link,
+    task_url,
+)
+from harbor_refresh.executions.models import Link, Task
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.executions.text import duration, plural
 from harbor_refresh.tasks.jobs.queries import check_in_of, why
@@ -54,13 +62,18 @@ def waits_for(job: Job) -> str:
 
 
 def with_jobs(tasks: QuerySet[Task], *, shown: bool) -> QuerySet[Task]:
-    """Read with each task what `job_name` shows of its job, if jobs are shown to the user."""
+    """Read with each task the child that it stands for, and what `job_name` shows of its job, if jobs are shown to
+    the user."""
     jobs = Job.objects.only("name").annotate(first=Left(KeyTextTransform("0", "args"), MOST_TEXT + 1))
-    return tasks.prefetch_related(Prefetch("job", jobs if shown else jobs.none()))
+    child = Subquery(Link.objects.filter(task_id=OuterRef("pk")).values("child_id"))
+    return tasks.annotate(child=child).prefetch_related(Prefetch("job", jobs if shown else jobs.none()))
 
 
-def job_name(task: Task) -> SafeString | str:
-    """Show the name of its job and the first argument, with the job id as a title. Without a job, show the id."""
+def job_name(task: Any) -> SafeString | str:
+    """Show the name of its job and the first argument, with the job id as a title. Without a job, show the child
+    that it stands for, or the job id."""
+    if task.child:
+        return format_html("execution {}", execution_link(task.child))
     if (job := getattr(task, "job", None)) is None:
         return task.job_id or NOTHING
     first = f": {Truncator(job.first).chars(MOST_TEXT)}" if job.first else ""

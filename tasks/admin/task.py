@@ -129,6 +129,8 @@ class TaskAdmin(JobFields, LegendAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         first, *others = super().get_fieldsets(request, obj)
+        if obj and obj.child:
+            return [(None, {"fields": ("its_work", *self.its_fields)}), *others]
         job = getattr(obj, "its_job", None)
         if job is None or not may_view_jobs(request):
             return [first, *others]

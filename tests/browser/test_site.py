@@ -20,7 +20,10 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 #: With each kind of content: code, tables, signatures, and links in them.
-VARIED = ("start/project/", "howto/jobs/", "reference/settings/", "reference/events/", "explanation/comparison/")
+VARIED = tuple(
+    f"{name}.html"
+    for name in ("start/project", "howto/jobs", "reference/settings", "reference/events", "explanation/comparison")
+)
 #: What the switch of the site does.
 IN_THE_DARK = "isDark => document.body.setAttribute('data-md-color-scheme', isDark ? 'slate' : 'default')"
 
@@ -40,7 +43,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[s
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/"
-        yield url, [url + str(one.relative_to(folder).parent) + "/" for one in sorted(folder.rglob("index.html"))]
+        there = sorted(one for one in folder.rglob("*.html") if one.stem != "404")
+        yield url, [url + str(one.relative_to(folder)) for one in there]
         server.shutdown()
 
 

@@ -30,7 +30,7 @@ def test_the_page_is_followed_word_for_word(environment: Make, template: str, tm
     of_django, of_pytest = (installed.run(*words(one), cwd=folder, **server) for one in commands)
 
     assert "System check identified no issues" in of_django
-    assert "4 passed" in of_pytest
+    assert "5 passed" in of_pytest
 
 
 def words(command: str) -> list[str]:

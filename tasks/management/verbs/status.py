@@ -6,9 +6,10 @@ from typing import Any
 
 from harbor_refresh.executions.conf.startup import bad_settings
 from harbor_refresh.executions.errors import NoSuchTask
+from harbor_refresh.executions.lifecycle.links import child_of_task
 from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, table
-from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.models import Gate, Task
 from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.checks.facts import Facts
@@ -122,12 +123,21 @@ def _why(options: dict[str, Any]) -> Answer:
         ("by its tasks", row.true_status or "it has no tasks"),
     ]
     unfinished = Task.objects.filter(execution_id=row.execution_id, status_code__lt=FINAL_CODE)
-    one = unfinished.order_by("-status_code").values("pk")[:1]  # one that runs, if any does
-    if job := Job.objects.filter(pk__in=one).first():
-        reason = queries.why(job)
-        data |= {"task_id": job.pk, "why": reason}
-        rows.append((f"task {job.pk}", reason))
+    one = unfinished.order_by("-status_code").values_list("pk", flat=True).first()  # one that runs, if any does
+    if one:
+        job = Job.objects.filter(pk=one).first()
+        reason = queries.why(job) if job else _why_without_job(one)
+        data |= {"task_id": one, "why": reason}
+        rows.append((f"task {one}", reason))
     return Answer(data, [table(("", ""), rows), *found.findings])
+
+
+def _why_without_job(task_id: int) -> str:
+    if child := child_of_task(task_id):
+        return f"it is execution {child}: type `harbor why {child}`"
+    if Gate.objects.filter(task_id=task_id).exists():
+        return "it keeps the execution open until `close()` or the time limit"
+    return "it has no job: another program runs it, and reports it"
 
 
 def _why_of_job(task_id: int) -> Answer:
@@ -135,7 +145,7 @@ def _why_of_job(task_id: int) -> Answer:
     if task is None:
         raise NoSuchTask(task_id)
     job = Job.objects.filter(pk=task_id).first()
-    reason = queries.why(job) if job else "it has no job: another program runs it, and reports it"
+    reason = queries.why(job) if job else _why_without_job(task_id)
     data = {
         "task_id": task.pk,
         "execution_id": task.execution_id,

@@ -137,6 +137,19 @@ def test_why_of_a_task_without_a_job_or_of_none_says_so() -> None:
     assert failing("harbor", "why", "--task", 99_999) == ("", "there is no task 99999.")
 
 
+def test_why_of_a_task_that_stands_for_a_child_or_keeps_its_execution_open_says_so() -> None:
+    parent, opened = create(NewExecution("SCAN")), create(NewExecution("SCAN", open_seconds=60))
+    child = create(NewExecution("SCAN", tasks=[NewTask()], parent=parent.pk))
+    for execution, reason in (
+        (parent, f"it is execution {child.pk}: type `harbor why {child.pk}`"),
+        (opened, "it keeps the execution open until `close()` or the time limit"),
+    ):
+        task = execution.tasks.get()
+        assert data("harbor", "why", "--task", task.pk)["why"] == reason
+        found = data("harbor", "why", execution.pk)
+        assert (found["task_id"], found["why"]) == (task.pk, reason)
+
+
 @pytest.mark.parametrize("verb", ["stop", "retry", "resume", "delete"])
 def test_executions_that_there_are_not_are_named_and_nothing_is_changed(verb: str) -> None:
     known = recorded("a", "b")

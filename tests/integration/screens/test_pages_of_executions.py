@@ -15,12 +15,20 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from harbor_refresh.executions.admin import filters
-from harbor_refresh.executions.lifecycle.creation import NewExecution
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import number_of
-from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
+from harbor_refresh.executions.models import (
+    AuditEntry,
+    Delivery,
+    Execution,
+    Link,
+    Subscription,
+    Task,
+    VendorKey,
+)
 from harbor_refresh.executions.news.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.news.deliveries.claims import read_changes
 from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
@@ -306,6 +314,22 @@ def test_a_task_is_named_by_its_job_and_the_first_argument_of_that(admin: Client
         unnamed = text(other.get(address))
         assert ("of one" in unnamed, "shop." in unnamed) == (True, False)
     assert "its own" in text(admin.get(TASKS))
+
+
+def test_the_pages_of_a_parent_and_of_its_child_lead_to_each_other_in_no_more_queries(admin: Client) -> None:
+    parent = started("first")
+    alone = queries(admin, page_of(parent))
+    children = [create(NewExecution("SCAN", parent=parent.pk)) for _ in range(3)]
+    tasks = [Link.objects.get(child=child).task_id for child in children]
+
+    for address in (page_of(parent), f"{TASKS}?execution__id__exact={parent.pk}"):
+        page = admin.get(address).content.decode()
+        for child in children:
+            assert f'execution <a href="{page_of(child)}" class="text-link">{child.pk}</a>' in page
+    assert page_of(children[0]) in admin.get(f"{TASKS}{tasks[0]}/change/").content.decode()
+    assert page_of(parent) in admin.get(page_of(children[0])).content.decode()
+    assert "Parent" not in text(admin.get(page_of(parent)))
+    assert queries(admin, page_of(parent)) == alone
 
 
 def failed_delivery(execution: Execution) -> None:
