@@ -33,7 +33,7 @@ class TrackedRequest(Request):
         released."""
         if not soft and not state.should_terminate:
             header, why = self.request_dict.get(HEADER), said_by(TimeLimitExceeded(timeout))
-            end(self.id, header, Status.ERROR, why, self.worker_pid)
+            end(self.id, header, Status.ERROR, why, has_begun=True, process=self.worker_pid)
         return super().on_timeout(soft, timeout)
 
     def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
@@ -45,7 +45,7 @@ class TrackedRequest(Request):
 
 def on_revoked(request: Any, terminated: bool, **_: Any) -> None:
     why = "it was revoked while it ran" if terminated else "it was revoked"
-    end(request.id, request.get(HEADER), Status.STOPPED, why, request.worker_pid if terminated else None)
+    end(request.id, request.get(HEADER), Status.STOPPED, why, has_begun=terminated)
 
 
 def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: Any) -> None:
@@ -61,19 +61,20 @@ def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: 
 LOCKED_SECONDS, TRY_SECONDS = 0.5, 0.05
 
 
-def end(job: Any, header: Any, status: Status, why: str, process: Any = None) -> None:
-    """End the job of a dropped message, if no run has begun: sent -> ended; or its run in this process, which is
-    killed: running -> ended. A message that names no job ends none. Log that the database is away, or refuses, and
-    do not raise: it must not end the worker. Nor may it wait for the end of a long transaction, because nothing
-    else answers the broker: it tries a run's end again for LOCKED_SECONDS."""
+def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False, process: Any = None) -> None:
+    """End the job of a dropped message, if no run has begun: sent -> ended; or its run, which `has_begun` and
+    whose process is killed, in this process if it is known: running -> ended. A message that names no job ends
+    none. Log that the database is away, or refuses, and do not raise: it must not end the worker. Nor may it wait
+    for the end of a long transaction, because nothing else answers the broker: it tries a run's end again for
+    LOCKED_SECONDS."""
     found = run_of(header)
     if found is None or not is_text(job, MAX_JOB_ID, at_least=1):
         return
     task_id, number = found
-    its, seconds = Run(task_id, job, number), 0.0
-    if process is not None:
-        its, seconds = Run(task_id, job, number + 1, worker=this_worker.id, process=process), LOCKED_SECONDS
-    why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + seconds
+    its = Run(task_id, job, number)
+    if has_begun:
+        its = Run(task_id, job, number + 1, worker=this_worker.id, process=process)
+    why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + LOCKED_SECONDS * has_begun
     try:
         with beside_the_pool():  # the main process keeps no connection
             while is_locked := bool(take_apart([Outcome(its, status, why)]).left):

@@ -43,7 +43,7 @@ def message(outbox: Outbox) -> Sent:
 
 
 def request_of(message: Sent) -> Any:
-    return Bunch(id=message.job, worker_pid=os.getpid(), get=header_of(message.task_id, message.number).get)
+    return Bunch(id=message.job, get=header_of(message.task_id, message.number).get)
 
 
 def revoked(message: Sent, *, terminated: bool = False) -> None:
@@ -57,7 +57,7 @@ def test_a_run_ends_by_its_own_process_alone(message: Sent) -> None:
     Job.objects.update(process=1)
     assert take([Outcome(run.run, Status.ERROR)]) == []
     revoked(message, terminated=True)
-    assert rows() == {"j": ("running", 1)}, "another process of this worker was killed"
+    assert rows() == {"j": ("ended", 1)}, "the main process of its worker knows no more than its worker"
 
 
 def test_a_message_of_another_database_ends_no_job_of_this_one(message: Sent) -> None:
@@ -125,6 +125,17 @@ def test_a_hard_limit_is_written_before_celery_acknowledges_the_message(
     limited(message).on_timeout(False, 2)
     limit = (("ended", 1), "TimeLimitExceeded: TimeLimitExceeded(2,)")
     assert then == [limit if has_begun else (("sent", 0), "")]
+
+
+def test_the_hard_limit_of_a_copy_does_not_end_the_run_in_another_process(
+    message: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its begin may hang until the limit, and then its process is killed."""
+    monkeypatch.setattr(Request, "on_timeout", lambda *_: None)
+    begun(message, node=this_worker.id)
+    Job.objects.update(process=1)
+    limited(message).on_timeout(False, 2)
+    assert rows() == {"j": ("running", 1)}
 
 
 def test_a_soft_limit_is_for_the_run_itself(message: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
