@@ -84,14 +84,6 @@ class Statements:
             # its `description` makes an object for each column, which takes as long as the rows
             return cursor.fetchall() if cursor.pgresult.nfields else []
 
-    def often(self, name: str, **values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement of each job, whose values need no cast, without Django's cursor, which costs as much as
-        psycopg's. It is prepared if the connection has the option `prepare_threshold`."""
-        connection.ensure_connection()
-        with connection.wrap_database_errors:
-            cursor = connection.Database.Cursor(connection.connection)  # type: ignore[attr-defined]  # not in stubs
-            return list(cursor.execute(sql.text(self.package, name), values))
-
 
 run = Statements(__package__)
 

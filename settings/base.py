@@ -128,7 +128,7 @@ DATABASES["default"]["CONN_MAX_AGE"] = 600
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # A PgBouncer in transaction mode refuses the options of a connection and gives each transaction another
 # session. Then ALTER ROLE sets what the options would set, and `manage.py doctor` says how; cursors live no
-# longer than a transaction, and no statement is prepared.
+# longer than a transaction.
 #: Whether a PgBouncer in transaction mode is in front of the database.
 DATABASE_POOLED = env.value("DATABASE_POOLED", "flag", False)
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = DATABASE_POOLED
@@ -156,7 +156,7 @@ DATABASES["default"]["OPTIONS"] = {
     "keepalives_idle": 20,
     "keepalives_interval": 5,
     "keepalives_count": 2,
-    **({} if DATABASE_POOLED else {"options": _SESSION, "prepare_threshold": 5}),
+    **({} if DATABASE_POOLED else {"options": _SESSION}),
     **DATABASES["default"]["OPTIONS"],
     "isolation_level": IsolationLevel.READ_COMMITTED,
 }

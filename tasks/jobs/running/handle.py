@@ -69,7 +69,7 @@ def begin(task_id: int, job: str, number: int, worker: int, process: int) -> Beg
     """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
     database. Raises DatabaseAway."""
     with absence_translated():
-        rows = run.often("begin", task_id=task_id, job=job, run=number, node=worker, process=process)
+        rows = run("begin", task_id=task_id, job=job, run=number, node=worker, process=process)
     if not rows:
         return None
     [(number, revision, retries, args, kwargs, *rest)] = rows

@@ -72,20 +72,6 @@ def test_a_run_begins_as_quickly_beside_many_jobs_that_were_sent(outbox: Outbox)
         assert cursor.fetchone() == (0,)
 
 
-@pytest.mark.parametrize(("threshold", "count"), [(5, 1), (None, 0)], ids=["alone", "behind a pooler"])
-def test_begins_are_prepared_if_the_option_of_the_connection_says_so(
-    threshold: int | None, count: int, outbox: Outbox
-) -> None:
-    """A pooler shares sessions, so nothing may be kept in one."""
-    beats()
-    recorded(*map(str, range(8)))
-    connection.connection.prepare_threshold = threshold
-    assert all(begun(one) for one in outbox.take())
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
-        assert cursor.fetchone() == (count,)
-
-
 @pytest.mark.parametrize(
     ("other", "node"),
     [({"job": "another job"}, NODE), ({"task_id": 99}, NODE), ({"number": 1}, NODE), ({}, 2)],

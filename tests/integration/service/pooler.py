@@ -84,8 +84,7 @@ def used_here(bouncer: PgBouncer) -> Iterator[None]:
     """Let this process reach its database through it, as a program with DATABASE_POOLED=true does."""
     settings = connection.settings_dict
     before = dict(settings)
-    unpooled = {"options", "prepare_threshold"}
-    options = {name: value for name, value in settings["OPTIONS"].items() if name not in unpooled}
+    options = {name: value for name, value in settings["OPTIONS"].items() if name != "options"}
     connection.close()
     settings.update(HOST=LOOPBACK, PORT=str(bouncer.port), OPTIONS=options, DISABLE_SERVER_SIDE_CURSORS=True)
     try:
