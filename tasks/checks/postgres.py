@@ -62,7 +62,7 @@ def writable(facts: Facts) -> Iterator[CheckMessage]:
 
 @check(
     "database.isolation",
-    "a transaction sees what others commit meanwhile",
+    "a transaction sees what others have committed",
     Server.DATABASE,
     shown=(Shown.DOCTOR, Shown.PROJECT),
 )

@@ -200,7 +200,7 @@ class ThisWorker:
         queues, publish = self._queues(), sender.publisher.get().put
         with absence_translated():
             if self._has_connected.is_set():
-                self._has_connected.clear()  # before the statement: it may connect again meanwhile
+                self._has_connected.clear()  # before the statement, during which it may connect again
                 Node.objects.filter(pk=self.id).update(started_at=Now())
             [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
         processes, is_one_silent, has_consequences, may_send, with_jobs = found

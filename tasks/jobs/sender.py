@@ -151,8 +151,10 @@ def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) 
         return
     try:
         needed = [one.run.task_id for one in ended if one.is_needed]
-        with_a_turn = {"needs__needed__in": needed, "state": JobState.WAITING, "waits_for": 0}
-        behind = dict(Job.objects.filter(**with_a_turn).values_list("pk", "queue")) if needed else {}
+        behind: dict[int, str] = {}
+        if needed:
+            with_a_turn = Job.objects.filter(needs__needed__in=needed, state=JobState.WAITING, waits_for=0)
+            behind = dict(with_a_turn.values_list("pk", "queue"))
         limited = [*(one.run.task_id for one in ended), *behind]
         send({*queues, *behind.values()}, publisher.get().put, limited=limited)
     except Exception as exc:
