@@ -30,7 +30,7 @@ def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
         running = Job.objects.filter(task__execution_id__in=family, state=JobState.RUNNING).count()
         stop(execution_id)
         if kill_after is not None:
-            # the family is locked, so none of these jobs begins again meanwhile; live_workers.py kills
+            # the family is locked, so none of these jobs begins again; live_workers.py kills
             begun = Job.objects.filter(task__execution_id__in=links.family([execution_id]), run__gte=1)
             begun.filter(task__status=Status.STOPPED).update(kill_at=Now() + timedelta(seconds=kill_after))
     return running

@@ -318,6 +318,7 @@ def test_a_task_is_named_by_its_job_and_the_first_argument_of_that(admin: Client
 
 def test_the_pages_of_a_parent_and_of_its_child_lead_to_each_other_in_no_more_queries(admin: Client) -> None:
     parent = started("first")
+    admin.get(page_of(parent))  # the first page of a process has one query more
     alone = queries(admin, page_of(parent))
     children = [create(NewExecution("SCAN", parent=parent.pk)) for _ in range(3)]
     tasks = [Link.objects.get(child=child).task_id for child in children]
