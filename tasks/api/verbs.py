@@ -12,7 +12,7 @@ from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionId, TaskId
 from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
-from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
+from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs_of
 
 router = Router(tags=["Executions"])
 
@@ -38,9 +38,9 @@ class StoppedTask(Schema):
 def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its unfinished tasks become Stopped. Waiting jobs do not begin; running jobs are asked to stop. An execution
     that has ended stays as it is."""
-    with noted(person_of(request), Word.STOP, Target.EXECUTION, execution_id):
-        stop_jobs(execution_id)
-    return detail(execution_id)
+    with noted(person_of(request), Word.STOP, Target.EXECUTION, execution_id) as entry:
+        entry.outcome = outcome_of(len(stop_jobs_of([execution_id]).executions))
+        return detail(execution_id)  # if there is none, it raises, and no entry is written
 
 
 @router.post(

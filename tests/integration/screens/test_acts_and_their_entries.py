@@ -221,6 +221,15 @@ def test_an_act_of_the_api_is_done_with_its_entry_or_not_at_all(sample: Sample) 
     assert not [one for one in secrets if one in texts]
 
 
+def test_a_stop_over_the_api_that_changes_nothing_says_so_and_one_of_nothing_has_no_entry(sample: Sample) -> None:
+    program = Program(token(*Scope))
+    for one in (sample.empty, sample.going, sample.ended):
+        program.post(f"/executions/{one.pk}/stop")
+    program.post("/executions/999999/stop", status=404)
+    outcomes = AuditEntry.objects.filter(verb="stop").order_by("pk").values_list("outcome", flat=True)
+    assert list(outcomes) == ["done", "done", "unchanged"]
+
+
 def test_an_act_of_a_terminal_is_done_with_its_entry_or_not_at_all(sample: Sample) -> None:
     def typed(*words: object) -> Callable[[], object]:
         return lambda: said(*words)
