@@ -24,10 +24,8 @@ from harbor_refresh import client
 from harbor_refresh.executions.api.answers import MAX_ITEMS, MAX_KEY, PageIn
 from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
-from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.conf.declarations import Declared, takes
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
-from harbor_refresh.executions.queries.progress import SECONDS_OF_A_STREAM
 from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 from harbor_refresh.management.commands import alive, attach, doctor  # attach registers its checks
@@ -73,8 +71,6 @@ LIMITS = (
     ("`attribute` in a list", f"{MAX_ATTRIBUTES}", "422"),
     ("`Idempotency-Key`", f"{MAX_KEY} visible ASCII characters", "422"),
     ("requests of a token in a minute", f"{OF_EXECUTIONS['requests_per_minute'].default:,} by default", "429"),
-    ("event streams of a web process", f"{pacing.STREAMS}", "503"),
-    ("duration of an event stream", f"{SECONDS_OF_A_STREAM:g} s", "the stream ends: open another"),
 )
 #: The options that every command has.
 COMMON = {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "json"}

@@ -14,10 +14,6 @@ class Refused(RefreshError):
     """The input cannot be used; nothing was written."""
 
 
-class TooManyStreams(RefreshError):
-    """This web process serves as many event streams as it may."""
-
-
 class NoSuchExecution(Refused, ObjectDoesNotExist):
     """There is no execution with that id."""
 

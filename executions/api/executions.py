@@ -45,7 +45,7 @@ from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import MAX_TRIGGER, Filter
-from harbor_refresh.executions.queries.progress import stream
+from harbor_refresh.executions.queries.progress import event
 from harbor_refresh.executions.status import MAX_VENDOR
 
 
@@ -65,7 +65,7 @@ class ListIn(PageIn):
 
 router = Router(tags=["Executions"])
 
-#: An event of the stream, for the description of the API.
+#: The event, for the description of the API.
 EVENT = {
     "type": "object",
     "properties": {
@@ -182,7 +182,6 @@ def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> A
     openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT, "example": EXAMPLE}}}}},
 )
 def follow(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Server-sent events. `progress` has the execution with its counts, at once and after each change. `end` has
-    the same when the execution has ended; then the stream ends. After five minutes the stream ends without `end`:
-    open another one."""
-    return stream(lambda: detail(execution_id).model_dump(mode="json"))
+    """One server-sent event, `progress`, or `end` if the execution has ended: the execution with its counts. An
+    `EventSource` asks again each second; other clients repeat the request themselves."""
+    return event(detail(execution_id).model_dump(mode="json"))

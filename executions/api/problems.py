@@ -42,7 +42,6 @@ STATUSES: Mapping[type[Exception], tuple[int, str]] = {
     errors.AlreadyFinal: (409, "It has ended"),
     errors.StillReferenced: (409, "A row names it"),
     errors.NotFinal: (412, "It has not ended"),
-    errors.TooManyStreams: (503, "Too many streams"),
     errors.AlreadyUnderWay: (409, "It is under way"),
     errors.Refused: (400, "It cannot be used"),
     errors.Contended: (503, "Try again"),

@@ -22,5 +22,3 @@ def paced(name: str, value: Number) -> Number:
 DELIVER_TIMEOUT_SECONDS = paced("DELIVER_TIMEOUT_SECONDS", 10.0)
 #: After so long a delivery that was never accepted becomes a dead letter: a receiver may be away for a weekend.
 DELIVER_MAX_AGE_SECONDS = 3 * 86_400.0
-#: Event streams that one web process serves at a time. Each takes one of its threads.
-STREAMS = 2

@@ -83,17 +83,13 @@ def close_overdue() -> int:
         count += ended.applied
 
 
-def stopped(execution_ids: Iterable[int]) -> list[int]:
-    """Return those of these executions whose gate a stop has ended."""
-    return [task.execution_id for task in _stopped(execution_ids)]
+def stopped(execution_ids: Iterable[int]) -> QuerySet[Task]:
+    """Return the gates of these executions that a stop has ended."""
+    gates = Gate.objects.filter(pk__in=list(execution_ids)).values("task_id")
+    return Task.objects.filter(pk__in=gates, status=Status.STOPPED)
 
 
 def pass_stopped(execution_ids: Iterable[int]) -> None:
     """Make the gates of these executions that were stopped a Success, each in a new revision. The caller has
     locked the executions, so no stop comes between."""
-    report(Report(task.pk, Status.SUCCESS, task.status_revision + 1, PASSED) for task in _stopped(execution_ids))
-
-
-def _stopped(execution_ids: Iterable[int]) -> QuerySet[Task]:
-    gates = Gate.objects.filter(pk__in=list(execution_ids)).values("task_id")
-    return Task.objects.filter(pk__in=gates, status=Status.STOPPED)
+    report(Report(task.pk, Status.SUCCESS, task.status_revision + 1, PASSED) for task in stopped(execution_ids))

@@ -12,7 +12,6 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Callback, Delivery, Execution, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
@@ -45,12 +44,8 @@ def record(execution_id: int, callbacks: Sequence[Callback]) -> None:
     this waits for that, and makes another one. A deletion that comes later waits for this transaction, and is
     refused."""
     handlers = {one.handler for one in callbacks}
-    if handlers - _held(handlers):
+    while handlers - _held(handlers):
         make_subscriptions(callbacks)
-        if missing := sorted(handlers - _held(handlers)):
-            raise Refused(
-                f"a webhook may have the name of a callback, {PREFIX + missing[0]!r}: give it another one"
-            )
     rows = [copy(one) for one in callbacks]  # a transaction that is tried again has the same callbacks
     for row in rows:
         row.execution_id = execution_id

@@ -64,16 +64,14 @@ def chooses_bulk(chosen: Filter) -> bool:
     return bool(chosen.ids) or chosen.vendor_type == BULK
 
 
-def count(chosen: Filter, *, seconds: float, at_most: int | None = None) -> Counted:
-    """Count, and give up after so many seconds, or when there are more than `at_most`; then `count` is that."""
+def count(chosen: Filter, *, seconds: float) -> Counted:
+    """Count, and give up after so many seconds."""
     highest = highest_id()
     deadline = monotonic() + seconds
     found, cursor = 0, 0
     while cursor < highest:
         rows, cursor = _window(chosen, cursor, highest, COUNTED_WINDOW)
-        found += rows.count() if at_most is None else rows[: at_most + 1].count()
-        if at_most is not None and found > at_most:
-            return Counted(at_most, False, highest)
+        found += rows.count()
         if monotonic() > deadline:
             break
     return Counted(found, cursor >= highest, highest)

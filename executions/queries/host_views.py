@@ -1,4 +1,4 @@
-"""The progress of executions for the screens of a host, as JSON and as server-sent events, at its own addresses.
+"""The progress of executions for the screens of a host, as JSON and as a server-sent event, at its own addresses.
 
 The host says who may see an execution. Without that there are no addresses: it is an argument that must be given.
 """
@@ -6,13 +6,13 @@ The host says who may see an execution. Without that there are no addresses: it 
 from collections.abc import Callable
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_safe
 
-from harbor_refresh.executions.errors import NoSuchExecution, TooManyStreams
+from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.queries.progress import progress, stream
+from harbor_refresh.executions.queries.progress import event, progress
 
 #: Whether the user of this request may see this execution. Only True says yes.
 MaySee = Callable[[HttpRequest, Execution], bool]
@@ -32,9 +32,9 @@ def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
     if not callable(may_see):
         raise TypeError("execution_urls takes may_see=, a function of the request and the execution")
 
-    def guarded(answer: Callable[[int], HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    def guarded(answer: Callable[[int], HttpResponse]) -> Callable[..., HttpResponse]:
         @require_safe
-        def view(request: HttpRequest, execution_id: int) -> HttpResponseBase:
+        def view(request: HttpRequest, execution_id: int) -> HttpResponse:
             execution = Execution.objects.filter(pk=execution_id).first()
             # a coroutine of an async function is not False, and says nothing
             if execution is None or may_see(request, execution) is not True:
@@ -43,16 +43,14 @@ def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
                 return answer(execution_id)
             except NoSuchExecution:  # it was deleted just now
                 raise Http404 from None
-            except TooManyStreams as exc:
-                return HttpResponse(str(exc), status=503, content_type="text/plain", headers={"Retry-After": "5"})
 
         return view
 
-    def show(execution_id: int) -> HttpResponseBase:
+    def show(execution_id: int) -> HttpResponse:
         return JsonResponse(shown(execution_id), headers={"Cache-Control": "no-store"})
 
-    def follow(execution_id: int) -> HttpResponseBase:
-        return stream(lambda: shown(execution_id))
+    def follow(execution_id: int) -> HttpResponse:
+        return event(shown(execution_id))
 
     return [
         path("<int:execution_id>/", guarded(show), name="execution_progress"),

@@ -1,34 +1,20 @@
-"""The progress of an execution, or of all that is below it, by one indexed query; and as server-sent events.
-
-A stream takes a thread of its web process, so a process serves a few at a time.
-"""
+"""The progress of an execution, or of all that is below it, by one indexed query; and as a server-sent event."""
 
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse
 
-from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.errors import NoSuchExecution, RefreshError, TooManyStreams
+from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.status import is_final
 
 #: The speed is that of this time, or of the time since the start.
 RECENT = timedelta(hours=1)
-SECONDS_BETWEEN = 1.0
-#: A stream ends by then, and the caller opens another one, so that no web process waits for it when it restarts.
-SECONDS_OF_A_STREAM = 300.0
-
-#: Returns what is told of an execution, with its `status`. Raises RefreshError if it was deleted.
-Read = Callable[[], dict[str, Any]]
-
-#: The room for streams in this process.
-_room = threading.Semaphore(pacing.STREAMS)
+#: How long an `EventSource` waits before it asks again.
+MILLISECONDS_BETWEEN = 1_000
 
 
 @dataclass(frozen=True)
@@ -58,10 +44,10 @@ class Progress:
         return self.done / self.total if self.total else float(is_final(self.status))
 
 
-def progress(execution_id: int, *, deep: bool = False, now: datetime | None = None) -> Progress:
+def progress(execution_id: int, *, deep: bool = False) -> Progress:
     """Return the progress of the tasks of an execution; deep, of those of all its descendants as well, without the
     tasks that stand for children. It reads each of them."""
-    rows = run("progress", execution_id=execution_id, deep=deep, recent=RECENT, now=now)
+    rows = run("progress", execution_id=execution_id, deep=deep, recent=RECENT)
     if not rows:
         raise NoSuchExecution(execution_id)
     counts = {row[1]: row[2] for row in rows if row[1] is not None}
@@ -73,35 +59,9 @@ def progress(execution_id: int, *, deep: bool = False, now: datetime | None = No
     return Progress(status, counts, total, done, eta, is_open)
 
 
-def stream(read: Read) -> StreamingHttpResponse:
-    """Answer with `progress` at once and whenever what is read changes, and with `end` when the execution has
-    ended. Raises what `read` raises, and TooManyStreams."""
-    first = read()
-    if not _room.acquire(blocking=False):
-        raise TooManyStreams(f"this process serves {pacing.STREAMS} event streams, and no more")
-    events = _events(read, first)
-    next(events)  # from here on a close makes room, even if no event was read
-    return StreamingHttpResponse(events, content_type="text/event-stream", headers={"Cache-Control": "no-store"})
-
-
-def _events(read: Read, shown: dict[str, Any]) -> Iterator[str]:
-    try:
-        yield ""
-        end = time.monotonic() + SECONDS_OF_A_STREAM
-        yield _event(shown)
-        while not is_final(shown["status"]) and time.monotonic() < end:
-            time.sleep(SECONDS_BETWEEN)
-            try:
-                now = read()
-            except RefreshError:  # it was deleted
-                return
-            # only a write shows that a client has gone: the first line is lost, the next fails
-            yield _event(now) if now != shown else ": still here\n\n"
-            shown = now
-    finally:
-        _room.release()
-
-
-def _event(shown: dict[str, Any]) -> str:
+def event(shown: dict[str, Any]) -> HttpResponse:
+    """Answer with one server-sent event: `end` if the execution has ended, else `progress`. An `EventSource` asks
+    again after `retry` milliseconds, until its page closes it at the `end`. So no thread waits for a change."""
     name = "end" if is_final(shown["status"]) else "progress"
-    return f"event: {name}\ndata: {json.dumps(shown)}\n\n"
+    text = f"retry: {MILLISECONDS_BETWEEN}\nevent: {name}\ndata: {json.dumps(shown)}\n\n"
+    return HttpResponse(text, content_type="text/event-stream", headers={"Cache-Control": "no-store"})

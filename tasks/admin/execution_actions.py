@@ -40,8 +40,8 @@ MAX_CHOSEN, MAX_LISTED = 100, 5
 RELEASED = "released from quarantine and will be refreshed soon"
 #: The permissions of the verbs that need others than `run`.
 PERMISSIONS: dict[str, str] = {Word.REFRESH: "act", Word.DELETE: "remove", Word.RELEASE: "release"}
-#: A confirmation counts no further, and no longer.
-MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
+#: A confirmation counts no longer.
+COUNT_SECONDS = 1.0
 
 
 def may_delete(request: HttpRequest) -> bool:
@@ -88,7 +88,7 @@ def _on_all_that_match(
         matching = filter_of(request.GET)
         if is_confirmed(request):
             return _in_background(request, verb, matching)
-        counted = count(matching, seconds=COUNT_SECONDS, at_most=MAX_COUNTED)
+        counted = count(matching, seconds=COUNT_SECONDS)
     except Refused as exc:
         messages.error(request, f"Nothing was done: {exc}.")
         return None

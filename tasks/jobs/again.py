@@ -90,7 +90,7 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     again = _locked_for_another_run(ids, status, first)
     going_on = {job.task.execution_id for job in again}
     if status == Status.STOPPED and first is None:
-        going_on.update(gates.stopped(ids))
+        going_on.update(gate.execution_id for gate in gates.stopped(ids))
     if not going_on:
         return 0
     # one that needs another of them waits for that

@@ -13,6 +13,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, Task
 from harbor_refresh.executions.news.audit import Word
+from harbor_refresh.executions.queries import chosen_pages
 from harbor_refresh.tasks.admin import execution_actions
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows
@@ -132,7 +133,8 @@ def test_all_that_match_are_stopped_in_the_background(admin: Client) -> None:
 
 
 def test_a_confirmation_counts_no_further_than_its_bound(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution_actions, "MAX_COUNTED", 4)
+    monkeypatch.setattr(execution_actions, "COUNT_SECONDS", -1)
+    monkeypatch.setattr(chosen_pages, "COUNTED_WINDOW", 4)
     executions = with_jobs(7)
     page = ask(admin, "stop", [executions[0].pk], across=True)
     assert "Stop more than 4 executions?" in said(page)

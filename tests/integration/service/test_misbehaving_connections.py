@@ -23,7 +23,7 @@ from tests.conftest import fresh_database
 from tests.integration.executions.api.api_client import token
 from tests.integration.sample_executions import made
 from tests.integration.service.web import WebProcess
-from tests.waiting import slowness, wait_for
+from tests.waiting import slowness
 
 pytestmark = pytest.mark.usefixtures("redis")
 
@@ -133,24 +133,6 @@ def test_a_body_in_chunks_is_read(web: WebProcess) -> None:
         made_of_chunks = program.post("/executions", content=chunks())
         assert made_of_chunks.request.headers["Transfer-Encoding"] == "chunked"
         assert (made_of_chunks.status_code, made_of_chunks.json()["vendor_type"]) == (201, "CHUNKED")
-
-
-def test_the_stream_of_a_client_that_has_gone_frees_its_place(web: WebProcess) -> None:
-    execution, _ = made(1)
-    with caller(web, Scope.READ) as program:
-        follow = f"/executions/{execution.pk}/events"
-
-        def status() -> int:
-            with program.stream("GET", follow) as answer:
-                return answer.status_code
-
-        key = program.headers["Authorization"]
-        request = f"GET /api/v1{follow} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {key}\r\n\r\n"
-        with connected(web.url, request.encode(), 50):
-            wait_for(lambda: status() == 503, "each place to be taken")
-        began = time.monotonic()
-        wait_for(lambda: status() == 200, "a place to be free", seconds=60)
-        assert time.monotonic() - began < 10 * slowness()
 
 
 def test_a_statement_of_the_web_process_has_its_limits(web: WebProcess) -> None:
