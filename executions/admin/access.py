@@ -10,7 +10,7 @@ from django.urls import NoReverseMatch
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.admin.base import Question, asks_first, may
+from harbor_refresh.executions.admin.base import asks_first, may
 from harbor_refresh.executions.admin.filters import filter_by
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label, link
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
@@ -107,13 +107,11 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             page_title="All API tokens",
         )
 
-    @admin.action(description="Revoke", permissions=["act"])
     @asks_first(
-        Question(
-            "Revoke {}",
-            "Requests with it are answered with 401 from now on. It cannot be undone.",
-            is_deletion=True,
-        )
+        "Revoke",
+        "Revoke {}",
+        "Requests with it are answered with 401 from now on. It cannot be undone.",
+        is_deletion=True,
     )
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         for token in queryset:

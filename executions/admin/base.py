@@ -211,18 +211,22 @@ class Question:
         return self.title.split()[0]
 
 
-def asks_first(question: Question) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate an action: it is carried out when its question is answered, by the same request with `confirmed`.
-    Nothing is done before. The action gets the form, if there is one."""
+def asks_first(
+    description: str, title: str, effect: str, *, permission: str = "act", **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a method an action with this name in the list. It is carried out when its Question is answered, by the
+    same request with `confirmed`. Nothing is done before. The method gets the form, if there is one."""
+    question = Question(title, effect, **more)
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        @admin.action(description=description, permissions=[permission])
         @wraps(method)
-        def act(admin: ModelAdmin, request: HttpRequest, queryset: Any) -> Any:
+        def act(screen: ModelAdmin, request: HttpRequest, queryset: Any) -> Any:
             confirmed = is_confirmed(request)
             form = question.form(request.POST if confirmed else None) if question.form else None
             if confirmed and (form is None or form.is_valid()):
-                return method(admin, request, queryset, *([form] if form else []))
-            return ask(admin, request, question, rows=[(row.pk, str(row)) for row in queryset], form=form)
+                return method(screen, request, queryset, *([form] if form else []))
+            return ask(screen, request, question, rows=[(row.pk, str(row)) for row in queryset], form=form)
 
         return act
 
@@ -234,7 +238,7 @@ def is_confirmed(request: HttpRequest) -> bool:
 
 
 def ask(
-    admin: ModelAdmin,
+    screen: ModelAdmin,
     request: HttpRequest,
     question: Question,
     *,
@@ -246,7 +250,7 @@ def ask(
     **context: Any,
 ) -> TemplateResponse:
     """Ask whether an action on these rows (id and name) is meant, or on `of`. `hidden` is sent again as well."""
-    opts = admin.opts
+    opts = screen.opts
     if "action" in request.POST:  # of the list
         of = of or plural(len(rows), str(opts.verbose_name), str(opts.verbose_name_plural))
         checked = [pk for pk, _ in rows] or request.POST.getlist(ACTION_CHECKBOX_NAME)[:1]
@@ -257,7 +261,7 @@ def ask(
         cancel = request.get_full_path()
     elif rows:
         of = f"{opts.verbose_name} {rows[0][0]}"
-    return admin.own_page(
+    return screen.own_page(
         request,
         "executions/admin/confirmation.html",
         f"{question.title.format(of)}?",

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.admin.base import Question, asks_first, may
+from harbor_refresh.executions.admin.base import asks_first, may
 from harbor_refresh.executions.admin.formatters import (
     NOTHING,
     column,
@@ -138,14 +138,12 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     def useful(self, request: HttpRequest, row: Subscription) -> dict[str, bool]:
         return dict.fromkeys(self.page_actions, row.kind == Kind.WEBHOOK)
 
-    @admin.action(description="Rotate the secret", permissions=["act"])
     @asks_first(
-        Question(
-            "Rotate the secret of {}",
-            "Makes a new secret, which is shown once. Until its time is over, the old one signs as well, so that "
-            "the receiver refuses nothing before it has the new one.",
-            form=RotationForm,
-        )
+        "Rotate the secret",
+        "Rotate the secret of {}",
+        "Makes a new secret, which is shown once. Until its time is over, the old one signs as well, so that "
+        "the receiver refuses nothing before it has the new one.",
+        form=RotationForm,
     )
     def rotate(
         self, request: HttpRequest, queryset: QuerySet[Subscription], form: RotationForm
@@ -164,8 +162,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         use = format_html(old, moment(until)) if until else "The new secret signs alone from now on."
         return self._secret(request, row, use)
 
-    @admin.action(description="Send a test", permissions=["act"])
-    @asks_first(Question("Send a test to {}", "Sends a signed request at once, and shows the answer."))
+    @asks_first("Send a test", "Send a test to {}", "Sends a signed request at once, and shows the answer.")
     def send_test(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         chosen = list(queryset.filter(kind=Kind.WEBHOOK)[: MAX_TESTED + 1])
         if not chosen or len(chosen) > MAX_TESTED:
@@ -180,13 +177,12 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             else:
                 messages.error(request, f"{row.name}: {answer.error}")
 
-    @admin.action(description="Delete with all deliveries", permissions=["remove"])
     @asks_first(
-        Question(
-            "Delete {}",
-            "Its receiver gets no more changes. Its deliveries and dead letters are deleted with it, for good.",
-            is_deletion=True,
-        )
+        "Delete with all deliveries",
+        "Delete {}",
+        "Its receiver gets no more changes. Its deliveries and dead letters are deleted with it, for good.",
+        permission="remove",
+        is_deletion=True,
     )
     def delete_chosen(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         for row in queryset:

@@ -2,7 +2,6 @@
 needs."""
 
 import time
-from dataclasses import dataclass
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 from django.http import HttpRequest
@@ -12,6 +11,7 @@ from harbor_refresh.executions.api.api_tokens import Scope as Scope  # noqa: PLC
 from harbor_refresh.executions.api.api_tokens import recognise
 from harbor_refresh.executions.api.problems import Problem, unauthorized
 from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.models import ApiToken
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.text import said_by
 
@@ -20,16 +20,6 @@ WINDOW, REST = 60, 5.0
 #: The cache of the counts, if CACHES has one of this name; else the default cache.
 CACHE = "harbor_refresh"
 _cache_rests_until = 0.0
-
-
-@dataclass(frozen=True)
-class Caller:
-    """The program that made a request, by a name that stays the same. `title`: its name for people, in
-    the log of actions."""
-
-    name: str
-    scopes: frozenset[Scope]
-    title: str = ""
 
 
 def count_request(token_id: int) -> None:
@@ -65,16 +55,14 @@ class Token(HttpBearer):
         super().__init__()
         self.scope = scope
 
-    def authenticate(self, request: HttpRequest, token: str) -> Caller:
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         row = recognise(token)
         if row is None:
             raise unauthorized("the token is unknown, revoked or expired")
         count_request(row.pk)
-        scopes = frozenset(scope for scope in Scope if getattr(row, f"may_{scope}"))
-        caller = Caller(f"token {row.pk}", scopes, title=f"{row.name} (token {row.pk})")
-        if self.scope not in scopes:
+        if not getattr(row, f"may_{self.scope}"):
             raise Problem(403, "Not allowed", f"the token lacks the scope `{self.scope}`")
-        return caller
+        return row
 
 
 #: The `auth` of an operation, by the scope that it needs.

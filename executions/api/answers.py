@@ -72,7 +72,7 @@ def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any
     """
     if key is None:
         return make()
-    caller = request.auth.name  # type: ignore[attr-defined]
+    caller = f"token {request.auth.pk}"  # type: ignore[attr-defined]
     digest = hashlib.sha256(b"\n".join((request.path.encode(), request.body))).digest()
     with transaction.atomic():
         mine = IdempotencyKey(caller=caller, key=key, request=digest)

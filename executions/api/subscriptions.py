@@ -142,8 +142,7 @@ def get_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> A
 
 
 def _seen_by(request: HttpRequest) -> type[SubscriptionOut]:
-    may_change = Scope.MANAGE in request.auth.scopes  # type: ignore[attr-defined]
-    return SubscriptionOut if may_change else SubscriptionForReaders
+    return SubscriptionOut if request.auth.may_manage else SubscriptionForReaders  # type: ignore[attr-defined]
 
 
 @router.patch(

@@ -1,4 +1,4 @@
-"""Report the status of any number of tasks in one statement. Harbor's own reports come by api/hook_reports.py."""
+"""Report the status of any number of tasks in one statement. Harbor's own reports come by api/hook.py."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

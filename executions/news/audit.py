@@ -60,9 +60,9 @@ def person_of(request: HttpRequest) -> Person:
     it is not used; behind a proxy the address is the proxy's.
     """
     address = request.META.get("REMOTE_ADDR") or ""
-    caller = getattr(request, "auth", None)
-    if caller is not None:
-        return Person(getattr(caller, "title", "") or getattr(caller, "name", ""), Origin.API, address)
+    token = getattr(request, "auth", None)
+    if token is not None:
+        return Person(f"{token.name} (token {token.pk})", Origin.API, address)
     user = getattr(request, "user", None)
     return Person(user.get_username() if user is not None else "", Origin.ADMIN, address)
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +11,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.admin.base import Question, asks_first
+from harbor_refresh.executions.admin.base import asks_first
 from harbor_refresh.executions.admin.execution_page import error_table
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound
 from harbor_refresh.executions.admin.formatters import (
@@ -148,13 +148,11 @@ class TaskAdmin(JobFields, LegendAdmin):
         retry = is_over and may_run_again(request, row.execution)
         return {"stop": not is_final(row.status), "retry": retry}
 
-    @admin.action(description="Stop", permissions=["act"])
     @asks_first(
-        Question(
-            "Stop {}",
-            "The task becomes Stopped at once. If its job waits, the job does not begin; if its job runs, the job "
-            "is asked to stop. Jobs after it in its chain are stopped as well.",
-        )
+        "Stop",
+        "Stop {}",
+        "The task becomes Stopped at once. If its job waits, the job does not begin; if its job runs, the job "
+        "is asked to stop. Jobs after it in its chain are stopped as well.",
     )
     def stop(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
         with errors_shown(request):
@@ -166,12 +164,10 @@ class TaskAdmin(JobFields, LegendAdmin):
             else:
                 messages.success(request, "It is stopped.")
 
-    @admin.action(description="Run again", permissions=["act"])
     @asks_first(
-        Question(
-            "Run {} again",
-            "The job of this task runs once more, and so do the jobs of its chain that were stopped with it.",
-        )
+        "Run again",
+        "Run {} again",
+        "The job of this task runs once more, and so do the jobs of its chain that were stopped with it.",
     )
     def retry(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
         with errors_shown(request):

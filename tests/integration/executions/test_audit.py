@@ -8,9 +8,8 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import RequestFactory
 
-from harbor_refresh.executions.api.access import Caller, Scope
 from harbor_refresh.executions.lifecycle.housekeeping import HOUSEKEEPING
-from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.models import ApiToken, AuditEntry
 from harbor_refresh.executions.news import audit
 from harbor_refresh.executions.news.audit import Origin, Outcome, Person, Target, Word, note, noted, person_of
 from tests.integration.database_state import rows
@@ -84,7 +83,7 @@ def test_a_request_is_of_its_token_or_of_its_user() -> None:
     request: Any = RequestFactory().post("/", REMOTE_ADDR="10.1.2.3", HTTP_X_FORWARDED_FOR="6.6.6.6")
     request.user = User(username="anna")
     assert person_of(request) == ANNA
-    request.auth = Caller("token 7", frozenset(Scope), title="runners (token 7)")
+    request.auth = ApiToken(pk=7, name="runners")
     assert person_of(request) == Person("runners (token 7)", Origin.API, "10.1.2.3")
 
 

@@ -51,25 +51,10 @@ def test_a_firing_ends_and_the_next_one_has_an_execution_of_its_own() -> None:
     assert (rows(Task), rows(Execution)) == before
 
 
-def test_the_execution_of_harbors_scheduler_names_the_vendor_for_which_it_fires() -> None:
-    recorded("p", vendor="SCHEDULER", vendor_id=1, extra_attrs={"vendor_type": "REPLICATION", "vendor_id": 9})
-    assert answer(firing("p@1", "p")) == (200, "")
-    assert [one[:3] for one in executions()] == [("SCHEDULER", 1, "MANUAL"), ("REPLICATION", 9, "SCHEDULE")]
-
-
 def test_a_firing_is_for_the_object_of_its_schedule_also_if_its_key_is_text() -> None:
     recorded("p", vendor="RETENTION", vendor_id="library/app")
     assert answer(firing("p@1", "p")) == (200, "")
     assert [one.vendor_key for one in Execution.objects.order_by("pk")] == ["library/app"] * 2
-
-
-@pytest.mark.parametrize(
-    "named", [{"vendor_type": "a:b"}, {"vendor_type": 7}, {"vendor_type": "X", "vendor_id": "7"}]
-)
-def test_a_vendor_that_cannot_be_one_is_not_taken(named: dict[str, Any]) -> None:
-    recorded("p", vendor="SCHEDULER", vendor_id=1, extra_attrs=named)
-    assert answer(firing("p@1", "p")) == (200, "")
-    assert [one[:3] for one in executions()] == [("SCHEDULER", 1, "MANUAL"), ("SCHEDULER", 1, "SCHEDULE")]
 
 
 def test_a_check_in_of_a_firing_creates_its_execution_and_changes_no_status() -> None:
@@ -82,17 +67,17 @@ def test_a_check_in_of_a_firing_creates_its_execution_and_changes_no_status() ->
 
 
 def test_a_second_report_waits_until_the_first_has_created_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harbor_refresh.executions.api import hook_reports
+    from harbor_refresh.executions.api import hook
 
     recorded("p")
     with Pause("created") as pause:
-        create = hook_reports.create
+        create = hook.create
 
         def slowly(new: Any) -> Execution:
             pause("created", [])
             return create(new)
 
-        monkeypatch.setattr(hook_reports, "create", slowly)
+        monkeypatch.setattr(hook, "create", slowly)
         with in_background(lambda: answer(firing("p@1", "p"))) as first:
             pause.wait_until_reached()
             with in_background(lambda: answer(firing("p@1", "p", "Success"))) as second:

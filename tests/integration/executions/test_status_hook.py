@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.hook import status_hook
-from harbor_refresh.executions.api.hook_reports import MAX_BODY
+from harbor_refresh.executions.api.hook import MAX_BODY, status_hook
 from harbor_refresh.executions.api.problems import AWAY
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
