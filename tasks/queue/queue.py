@@ -34,9 +34,10 @@ class ExecutionQueue:
         self._scripts = {name: patient.register_script(one.source()) for name, one in SCRIPTS.items()}
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
-        keys, arguments = self.keys.named(*SCRIPTS[name].keys), SCRIPTS[name].arguments(named, items)
+        script, client = SCRIPTS[name], self._single if once else self._redis
+        keys = [getattr(self.keys, key) for key in script.keys]
         try:
-            return self._scripts[name](keys, arguments, self._single if once else self._redis)
+            return self._scripts[name](keys, script.arguments(named, items), client)
         except NoScriptError as exc:  # another server has taken over since the library loaded it
             raise QueueUnavailable(f"Redis: {exc}") from exc
 
