@@ -49,7 +49,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks.jobs import live_workers, report_target, sender
         from harbor_refresh.tasks.jobs.running import dropped_messages, kept_connections, writer
         from harbor_refresh.tasks.pipeline import heartbeat, schedule, wakeup
-        from harbor_refresh.tasks.strategies import strategy
+        from harbor_refresh.tasks.strategies.older import refuse_without_a_number
         from harbor_refresh.tasks.without_redis import mode
 
         # a pool without processes has the second only
@@ -74,4 +74,4 @@ class TasksConfig(AppConfig):
         signals.task_prerun.connect(heartbeat.start, dispatch_uid="heartbeat.start_late")
         signals.celeryd_after_setup.connect(mode.decide)
         signals.celeryd_after_setup.connect(celery_tasks.subscribe)
-        strategy().connect()
+        signals.celeryd_init.connect(refuse_without_a_number)

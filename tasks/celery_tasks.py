@@ -39,7 +39,7 @@ from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.strategies import strategy
-from harbor_refresh.tasks.strategies.exclusion import worker_mutex
+from harbor_refresh.tasks.strategies.exclusion import only_cycle_of_this_worker
 
 if TYPE_CHECKING:
     from celery.result import AsyncResult
@@ -131,8 +131,8 @@ def run_cycle() -> dict[str, int]:
     """Run a cycle of an older design, in which every node does its part. It is not acknowledged late, so it is
     never delivered again. A worker that still runs a cycle drops it."""
     design = strategy()
-    with worker_mutex.try_lock() as locked:
-        if not locked or not design.runs_cycles:
+    with only_cycle_of_this_worker() as is_only:
+        if not is_only or not design.runs_cycles:
             return {"dropped": 1}
         outcome = design.cycle()
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}

@@ -136,32 +136,21 @@ class Facts:
             is_its_own = not (server == Server.BROKER and "redis" in self.glance.absent)
             is_away = self.glance.is_migrated or server != Server.DATABASE
             return RefreshError(reason) if reason and is_its_own and is_away else None
-        ask = {
-            Server.DATABASE: self._ask_database,
-            Server.REDIS: self._ask_redis,
-            Server.BROKER: self._ask_broker,
-        }
         try:
-            ask[server]()
+            if server == Server.DATABASE:
+                with absence_translated(), connection.cursor() as cursor:
+                    cursor.execute("SELECT 1")
+            elif server == Server.REDIS:
+                self.redis.client.ping()
+            elif self.broker is None:
+                with channels.glance(REDIS_SECONDS) as channel:
+                    if channels.is_rabbitmq():
+                        channels.try_rights(channel)
+            elif self.broker.server == Server.BROKER:  # the queue's Redis is asked for itself
+                self.broker.client.ping()
         except (DatabaseAway, QueueUnavailable) as exc:
             return exc
         return None
-
-    def _ask_database(self) -> None:
-        with absence_translated(), connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-
-    def _ask_redis(self) -> None:
-        self.redis.client.ping()
-
-    def _ask_broker(self) -> None:
-        """The queue's Redis is asked for itself."""
-        if self.broker is None:
-            with channels.glance(REDIS_SECONDS) as channel:
-                if channels.is_rabbitmq():
-                    channels.try_rights(channel)
-        elif self.broker.server == Server.BROKER:
-            self.broker.client.ping()
 
     @cached_property
     def database(self) -> DatabaseState:

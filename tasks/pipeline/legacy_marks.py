@@ -10,7 +10,7 @@ refreshes an execution whose key is taken at that moment, it is refreshed twice.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
 from time import monotonic, sleep
@@ -27,7 +27,7 @@ from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.connection import patient, single
-from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBORS_SET, member_of_harbors
+from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET, harbors_keys, member_of_harbors
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.tasks.queue.sets import pages
 from harbor_refresh.tasks.strategies import strategy
@@ -81,10 +81,13 @@ class LegacyMarks(ExecutionQueue):
     def _take(self, marks: Sequence[bytes], members: Sequence[str | None], of_set: str) -> int:
         """Take these marks, as these members. A mark without a member stays, because no claim could read it."""
         found = [(mark, member) for mark, member in zip(marks, members, strict=True) if member]
-        taken: int = sum(self._run("take_legacy", *chain.from_iterable(part), set=of_set) for part in pages(found))
-        if taken:
+        if taken := sum(self._move(part, of_set) for part in pages(found)):
             crash_points.reach("imported", [])
         return taken
+
+    def _move(self, marks: Iterable[tuple[str | bytes, str]], of_set: str, *, back: bool = False) -> int:
+        """Move each mark onto the queue as its member, or `back`, and return how many there were."""
+        return int(self._run("move_legacy", *chain.from_iterable(marks), set=of_set, back=int(back)))
 
     def export(self, *, as_set: bool) -> Iterator[int]:
         """Release the claims, and then turn the queue into Harbor's marks, page by page. Yields how many members
@@ -105,7 +108,8 @@ class LegacyMarks(ExecutionQueue):
             return
         for page in self.pages_of_members():
             for part in pages(names.sorted_out(page)[0], LOOK):
-                yield self._run("give_legacy", *part, key="" if as_set else HARBORS_KEY, set=HARBORS_SET)
+                marks = [(member if as_set else harbors_keys(member)[0], member) for member in part]
+                yield self._move(marks, HARBORS_SET if as_set else "", back=True)
 
 
 @cache

@@ -148,7 +148,6 @@ class Page(NamedTuple):
     """What claim-12.lua replies."""
 
     stamp: bytes
-    cursor: bytes
     backlog: int
     live_nodes: int
     room: int

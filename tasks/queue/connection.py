@@ -187,7 +187,7 @@ class Patience(Retry):
 
 
 class Client(Redis):
-    """Its errors are ours, but for those of a pipeline (`redis_errors_translated`)."""
+    """Its errors are ours, but for those of a pipeline."""
 
     places: tuple[Place, ...]
 
@@ -196,22 +196,14 @@ class Client(Redis):
         if absences and self.places in absences:
             raise QueueUnavailable(absences[self.places])
         try:
-            with redis_errors_translated():
-                return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        except QueueUnavailable as exc:
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except exceptions.NoScriptError:
+            raise  # the library loads the script
+        except RedisError as exc:
+            error = _kind_of(exc)(f"Redis: {type(exc).__name__}: {exc}")
             if absences is not None:
-                absences[self.places] = str(exc)
-            raise
-
-
-@contextmanager
-def redis_errors_translated() -> Iterator[None]:
-    try:
-        yield
-    except exceptions.NoScriptError:
-        raise  # the library loads the script
-    except RedisError as exc:
-        raise _kind_of(exc)(f"Redis: {type(exc).__name__}: {exc}") from exc
+                absences[self.places] = str(error)
+            raise error from exc
 
 
 def _kind_of(exc: RedisError) -> type[QueueUnavailable]:

@@ -47,7 +47,7 @@ KINDS = {one.name: one.kind for one in CATALOGUE}
 HARBORS_SET = "execution:status_outdate"
 #: Harbor's keys, for SCAN.
 HARBORS_PATTERN = "*execution:id:*:vendor:*:status_outdate"
-#: What Harbor writes, and its seeds, with the id and the vendor. Redis's Lua fills them in as well.
+#: What Harbor writes, and its seeds, with the id and the vendor.
 HARBORS_KEY = "cache:execution:id:%s:vendor:%s:status_outdate"
 SEEDS_KEY = HARBORS_KEY.removeprefix("cache:")
 _READ = re.compile(rb"(?:cache:)?execution:id:([^:]+):vendor:([^:]+):status_outdate", re.DOTALL)
@@ -67,9 +67,6 @@ class Keys:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> str: ...
-
-    def named(self, *names: str) -> list[str]:
-        return [getattr(self, name) for name in names]
 
 
 def harbors_keys(member: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ The rules of a claim: a member on the queue may be claimed; a claimed member has
 can be completed or released.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from redis import Redis
@@ -25,21 +25,19 @@ TOKENS_PAGE = 4_000
 
 
 class ExecutionQueue:
-    def __init__(
-        self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
-    ) -> None:
-        """The `patient` client may send a command twice, `single` does not. `edited` may change the text of each
-        script: a test inserts its clock."""
+    def __init__(self, conf: Refresh, patient: Redis, single: Redis) -> None:
+        """The `patient` client may send a command twice, `single` does not."""
         self.conf = conf
         self.keys = Keys(conf.key_prefix)
         self._redis = patient
         self._single = single
-        self._scripts = {name: patient.register_script(edited(one.source())) for name, one in SCRIPTS.items()}
+        self._scripts = {name: patient.register_script(one.source()) for name, one in SCRIPTS.items()}
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
-        keys, arguments = self.keys.named(*SCRIPTS[name].keys), SCRIPTS[name].arguments(named, items)
+        script, client = SCRIPTS[name], self._single if once else self._redis
+        keys = [getattr(self.keys, key) for key in script.keys]
         try:
-            return self._scripts[name](keys, arguments, self._single if once else self._redis)
+            return self._scripts[name](keys, script.arguments(named, items), client)
         except NoScriptError as exc:  # another server has taken over since the library loaded it
             raise QueueUnavailable(f"Redis: {exc}") from exc
 
@@ -58,15 +56,14 @@ class ExecutionQueue:
 
         Unreadable members were claimed like other members. They are completed at once, and the batch lists them.
         """
-        first = page = self._page(node, most, self.share)
+        first = page = self._page(node, most)
         claim = Claim(WAITING + node, first.stamp.decode(), ())
         raw, failed = first.members, first.failed_before
-        limit = first.live_nodes * self.share
         # a short queue gets no second page, because what the first page has left rests
         while (
             first.backlog > pacing.SMALL and page.members and page.room > 0 and len(raw) < min(most, first.backlog)
         ):
-            page = self._page(node, most - len(raw), limit, further=first.stamp, cursor=page.cursor)
+            page = self._page(node, most - len(raw), further=first.stamp)
             raw, failed = raw + page.members, failed | page.failed_before
         taken, dropped = names.sorted_out(raw)
         for part in pages(dropped):
@@ -81,16 +78,15 @@ class ExecutionQueue:
             unreadable=tuple(dropped),
         )
 
-    def _page(self, node: str, most: int, share: int, *, further: bytes = b"", cursor: bytes = b"") -> Page:
+    def _page(self, node: str, most: int, *, further: bytes = b"") -> Page:
         return Page(
             *self._run(
                 "claim",
                 node=node,
                 holder=WAITING + node,
                 most=min(PAGE, most),
-                share=share,
+                share=self.share,
                 further=further,
-                cursor=cursor,
                 once=True,
             )
         )

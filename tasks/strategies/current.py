@@ -17,9 +17,6 @@ class Strategy(ABC):
     runs_cycles = True
     marks_on_queue = True
 
-    def connect(self) -> None:  # noqa: B027  # most have nothing to connect
-        """Connect to the signals of Celery, when Django is ready."""
-
     @abstractmethod
     def mark(self, members: Sequence[str]) -> bool:
         """Note that these members (`ID:VENDOR`) may be out of date; a second mark changes nothing. True if the

@@ -1,12 +1,12 @@
 """What keeps cycles apart: the lock of the `lock` design, and one cycle at a time in a worker of any pool."""
 
-import fcntl
-import tempfile
+import errno
+import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import IO, Any
 
 from redis.exceptions import LockNotOwnedError, RedisError
 from redis.lock import Lock
@@ -65,39 +65,21 @@ def cycle_lock() -> Iterator[Callable[[], bool] | None]:
             lock.release()
 
 
-class WorkerMutex:
-    """The processes of a worker share a file that its main process opened before it started them, and lock it for
-    a cycle; the kernel frees the lock when the process dies. The threads of a process share that lock, so they
-    have a second one."""
+#: Made in the main process of a worker, from which its other processes are forked. The first byte says that the
+#: name is not in the file system, which only Linux has: so nothing is left when the worker ends.
+OF_THIS_WORKER = f"\0harbor_refresh.cycle.{secrets.token_hex(8)}"
 
-    def __init__(self) -> None:
-        self._thread_lock = threading.Lock()
-        self.file: IO[bytes] | None = None
 
-    def open_file(self, **_: Any) -> None:
-        """Open the file, in the main process. It has no name, so nothing is left when the worker ends."""
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115
-
-    @contextmanager
-    def try_lock(self) -> Iterator[bool]:
-        """Yield True if this caller has the lock, at once. Outside a worker only threads share the lock."""
-        if not self._thread_lock.acquire(blocking=False):
-            yield False
-            return
+@contextmanager
+def only_cycle_of_this_worker() -> Iterator[bool]:
+    """Yield True, at once, unless another process or thread of this worker runs a cycle: a socket has the name
+    meanwhile. The kernel frees the name when the process dies. Outside a worker only threads share it."""
+    with socket.socket(socket.AF_UNIX) as held:
         try:
-            yield self.file is None or _try_lock_file(self.file)
-        finally:
-            if self.file is not None:
-                fcntl.lockf(self.file, fcntl.LOCK_UN)  # nothing, if another process has the lock
-            self._thread_lock.release()
-
-
-def _try_lock_file(file: IO[bytes]) -> bool:
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-worker_mutex = WorkerMutex()
+            held.bind(OF_THIS_WORKER)
+            is_free = True
+        except OSError as exc:
+            if exc.errno != errno.EADDRINUSE:
+                raise
+            is_free = False
+        yield is_free

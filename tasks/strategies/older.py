@@ -9,19 +9,17 @@ from contextlib import closing
 from itertools import takewhile
 from typing import Any, cast
 
-from celery.signals import celeryd_init
-
 from harbor_refresh.executions.errors import DatabaseAway, NoInstance
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
-from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
+from harbor_refresh.tasks.queue.connection import patient, single
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, harbors_keys, member_of_harbors, queue_key
 from harbor_refresh.tasks.queue.sets import PAGE, pages
 from harbor_refresh.tasks.strategies.current import Strategy
-from harbor_refresh.tasks.strategies.exclusion import cycle_lock, worker_mutex
+from harbor_refresh.tasks.strategies.exclusion import cycle_lock
 from harbor_refresh.tasks.strategies.original_refresh import refresh_one
 
 #: Keys of the server that one SCAN looks at, as in Harbor since June 2023.
@@ -32,9 +30,6 @@ Work = Generator[tuple[str, Callable[[str], object]], None, None]
 
 
 class OlderDesign(Strategy):
-    def connect(self) -> None:
-        celeryd_init.connect(worker_mutex.open_file)
-
     def cycle(self) -> Refreshed:
         outcome = Refreshed()
         try:
@@ -72,10 +67,7 @@ class Scan(OlderDesign):
 
     def mark(self, members: Sequence[str]) -> bool:
         for page in pages(members):
-            with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
-                for member in page:
-                    pipe.set(harbors_keys(member)[0], "")
-                pipe.execute()
+            patient().mset({harbors_keys(member)[0]: "" for member in page})
         return False
 
     def _work(self, outcome: Refreshed) -> Work:
@@ -99,10 +91,9 @@ class Scan(OlderDesign):
     def lost(self, members: Sequence[str]) -> list[str]:
         missing: list[str] = []
         for page in pages(members):
-            with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
-                for member in page:
-                    pipe.exists(*harbors_keys(member))
-                missing += [member for member, count in zip(page, pipe.execute(), strict=True) if not count]
+            found = cast("list[Any]", patient().mget([key for member in page for key in harbors_keys(member)]))
+            pairs = zip(page, found[::2], found[1::2], strict=True)
+            missing += [member for member, *values in pairs if values == [None, None]]
         return missing
 
     def backlog(self) -> int:
@@ -187,10 +178,6 @@ class Hash(PlainSet):
     number."""
 
     name = "hash"
-
-    def connect(self) -> None:
-        super().connect()
-        celeryd_init.connect(refuse_without_a_number)
 
     def _work(self, outcome: Refreshed) -> Work:
         number, total = this_instance()

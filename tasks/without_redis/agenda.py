@@ -55,12 +55,12 @@ class Agenda(threading.local):
         self.written = False
         #: The first job or callback that failed for good.
         self.failure: BaseException | None = None
-        self.operations = 0
-        self.is_worked_off = False
+        #: The operations that this thread is in, and loops over the agenda: they do what comes in the meantime.
+        self.nested = 0
 
     def work_off(self) -> None:
         """Do what is on the agenda, until nothing is left."""
-        self.is_worked_off, before = True, self.is_worked_off
+        self.nested += 1
         try:
             while self._do_next():
                 pass
@@ -68,7 +68,7 @@ class Agenda(threading.local):
             self.runs.clear()  # the next operation is not to begin with the jobs of this one
             raise
         finally:
-            self.is_worked_off = before
+            self.nested -= 1
 
     def _do_next(self) -> bool:
         if mode.is_eager() and connection.in_atomic_block:
@@ -88,7 +88,7 @@ class Agenda(threading.local):
         return True
 
     def work_off_unless_later(self) -> None:
-        if not self.operations and not self.is_worked_off:
+        if not self.nested:
             self.work_off()
 
 
@@ -103,16 +103,16 @@ def at_once(operation: Callable[Parameters, Result]) -> Callable[Parameters, Res
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         if not mode.is_on():
             return operation(*args, **kwargs)
-        is_outermost = not _agenda.operations and not _agenda.is_worked_off
+        is_outermost = not _agenda.nested
         if is_outermost:
             _agenda.failure = None
             if handlers():
                 keep_rows()
-        _agenda.operations += 1
+        _agenda.nested += 1
         try:
             result = operation(*args, **kwargs)
         finally:
-            _agenda.operations -= 1
+            _agenda.nested -= 1
         if is_outermost:
             _agenda.work_off()
             failure, _agenda.failure = _agenda.failure, None

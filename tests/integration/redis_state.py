@@ -1,6 +1,6 @@
 """What Redis holds, as values; and queues whose clock is moved by the test alone."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,6 +12,7 @@ from harbor_refresh.tasks.conf import Refresh, pacing, refresh_settings
 from harbor_refresh.tasks.queue import connection
 from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.scripts import SCRIPTS
 from tests import servers
 
 CLOCK = "the clock of the test"
@@ -105,6 +106,11 @@ def with_clock_of_test(text: str) -> str:
     return text.replace("redis.call('TIME')", f"redis.call('HMGET', '{CLOCK}', 's', 'us')")
 
 
+def with_scripts(queue: ExecutionQueue, client: Redis, edited: Callable[[str], str]) -> ExecutionQueue:
+    queue._scripts = {name: client.register_script(edited(one.source())) for name, one in SCRIPTS.items()}
+    return queue
+
+
 def settings_with(**given: Any) -> Refresh:
     """Return the settings with these values. Names of constants are set for the rest of the test, which
     `constants_come_back` ends."""
@@ -126,7 +132,7 @@ CONSTANTS = {
 
 def queue_with_clock(client: Redis, **conf: Any) -> tuple[ExecutionQueue, Clock]:
     """Make a queue of these settings, whose scripts take the time from the test."""
-    return ExecutionQueue(settings_with(**conf), client, client, with_clock_of_test), Clock(client, heard=True)
+    return with_scripts(queue_with(client, **conf), client, with_clock_of_test), Clock(client, heard=True)
 
 
 def queue_with(client: Redis, **conf: Any) -> ExecutionQueue:

@@ -5,15 +5,13 @@
 -- ARGV[1] node          the node that claims
 -- ARGV[2] holder        the node as its tokens name it: `waiting@NODE`, because the claim waits for a worker
 -- ARGV[3] most          most members of this page
--- ARGV[4] share         members a node may have in flight; the limit is share times the number of live nodes. For a
---                       further page, the limit
+-- ARGV[4] share         members a node may have in flight; the limit is share times the number of live nodes
 -- ARGV[5] further       the stamp of the claim, for its further pages; empty for the first
--- ARGV[6] cursor        where the page before stopped scanning
--- returns {stamp, cursor, backlog before, live nodes, room left, wait (us), {members}, {failures}}; the backlog and the
---         nodes are those of the first page; wait is the time until the first resting member may be claimed, 0 if no
---         member rests; failures is empty if no member failed ever
+-- returns {stamp, backlog before, live nodes, room left, wait (us), {members}, {failures}}; wait is the time until the
+--         first resting member may be claimed, 0 if no member rests; failures is empty if no member failed ever
 --
--- Other nodes claim between two pages, so each page computes the room that is left.
+-- Other nodes claim between two pages, so each page computes the room that is left, and scans from where the last one
+-- stopped.
 --
 -- include _nodes
 -- include _ticks
@@ -24,15 +22,15 @@ local queue, processing, attempts, nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, pause, stamp_key, cursor_key, heat, marks = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local waiting, ticked = KEYS[11], KEYS[12]
 local node, holder, most, share = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local stamp, cursor = ARGV[5], ARGV[6]
+local stamp = ARGV[5]
 local longest_rest = LONGEST_REST_SECONDS * 1000000
 local is_first = stamp == ''
 
--- Take up to `most` members off the queue, by scanning it from the cursor.
+-- Take up to `most` members off the queue, by scanning it from the cursor. Returns the next cursor and the members.
 -- SPOP chooses each member at random, which costs ten times as much as a page of SSCAN. So a long queue is scanned in
 -- order, and the cursor wraps around, so every member is claimed eventually. A scan that finds nothing is followed by
 -- a pop.
-local function scan()
+local function scan(cursor)
     cursor = string.match(cursor or '', '^%d+$') and #cursor < 20 and cursor or '0'
     local found
     cursor, found = unpack(redis.call('SSCAN', queue, cursor, 'COUNT', most))
@@ -53,7 +51,7 @@ local function scan()
     if #found > 0 then
         forget_waiting(waiting, found)
     end
-    return found
+    return cursor, found
 end
 
 -- Split the members into those that may be claimed now and those that rest, which go back to the queue. A claimed member
@@ -97,26 +95,24 @@ local function rested(members)
     return free, wait
 end
 
-local backlog, live = math.huge, 1
 if is_first then
     heartbeat(nodes, node)
     redis.call('SET', ticked, text(now_us()))
-    backlog, live = redis.call('SCARD', queue), live_nodes(nodes)
 end
-local in_flight = redis.call('SCARD', processing)
+local backlog, live, in_flight = redis.call('SCARD', queue), live_nodes(nodes), redis.call('SCARD', processing)
 local room = live * share - in_flight
 -- With room for less than a subtask nothing is claimed, because many small claims cost more than they gain.
 if is_first and in_flight > 0 and room < math.min(share / DEPTH, backlog) then
     room = 0 -- the next process that completes finds more room
 end
 most = math.min(most, room)
-local paused, last_stamp
+local paused, last_stamp, cursor = unpack(redis.call('MGET', pause, stamp_key, cursor_key))
+paused = paused and pause_left(pause) > 0
 if is_first then
-    paused, last_stamp, cursor = unpack(redis.call('MGET', pause, stamp_key, cursor_key))
-    stamp, paused = stamp_after(last_stamp), paused and pause_left(pause) > 0
+    stamp = stamp_after(last_stamp)
 end
 local function reply(wait, members, failures)
-    return { stamp, cursor or '0', is_first and backlog or 0, live, room, wait, members, failures }
+    return { stamp, backlog, live, room, wait, members, failures }
 end
 if paused or most <= 0 or backlog == 0 then
     if is_first and not paused then
@@ -131,10 +127,10 @@ if backlog <= most then
     redis.call('DEL', waiting)
     cursor = '0'
 else
-    members = scan()
+    cursor, members = scan(cursor)
 end
 redis.call('SET', cursor_key, cursor)
-if backlog <= SMALL then
+if is_first and backlog <= SMALL then
     -- A mark after this moment must send a tick or be noticed, because this tick may have made its last claim: its
     -- process checks again in a moment. With a long queue the state stays until the caller publishes its last chunk,
     -- so that the processes that complete in the meantime send no other tick.

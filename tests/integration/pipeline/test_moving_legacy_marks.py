@@ -1,4 +1,4 @@
-"""Harbor's own marks as they are moved: what each script changes, and how often ticks look."""
+"""Harbor's own marks as they are moved: what the script changes, and how often ticks look."""
 
 from typing import Any
 
@@ -135,7 +135,8 @@ def test_what_a_worker_has_completed_meanwhile_is_not_exported(redis: Redis) -> 
     steps = transfer.export(as_set=False)
     queue.complete(claim)
     queue.mark(["2:B"])
-    assert transfer._run("give_legacy", "1:A", "3:C", key=HARBORS_KEY, set=HARBORS_SET) == 0
+    marks = [(HARBORS_KEY % (1, "A"), "1:A"), (HARBORS_KEY % (3, "C"), "3:C")]
+    assert transfer._move(marks, "", back=True) == 0
     assert sum(steps) == 1
     assert others(redis) == {KEY % (b"2", b"B")}
 

@@ -12,11 +12,12 @@ from tests.integration.redis_state import (
     PREFIX,
     Clock,
     Redis,
+    queue_with,
     queue_with_clock,
     sets_are_hash_tables,
-    settings_with,
     whole_redis,
     with_clock_of_test,
+    with_scripts,
 )
 
 HEAT = PREFIX + "heat"
@@ -30,12 +31,12 @@ Warm = tuple[ExecutionQueue, Clock]
 
 def lasting(redis: Redis, longest: float) -> Warm:
     """A queue whose heat does not expire by the real clock, which goes on while a test stands still."""
-    settings = settings_with(chunk=100, depth=10, rest=longest)
 
     def edited(text: str) -> str:
         return with_clock_of_test(text).replace("text(2 * longest_rest / 1000)", "3600000")
 
-    return ExecutionQueue(settings, redis, redis, edited), Clock(redis, heard=True)
+    queue = queue_with(redis, chunk=100, depth=10, rest=longest)
+    return with_scripts(queue, redis, edited), Clock(redis, heard=True)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from harbor_refresh.tasks.celery_tasks import run_cycle
-from harbor_refresh.tasks.strategies.exclusion import WorkerMutex
+from harbor_refresh.tasks.strategies.exclusion import only_cycle_of_this_worker
 from tests.integration.concurrency import Pause, in_background
 from tests.integration.strategies.marked_executions import marked
 
@@ -23,13 +23,13 @@ def test_a_worker_drops_a_tick_while_it_runs_a_cycle(old_strategy: str) -> None:
     assert run_cycle() == {"succeeded": 0, "failed": 0}
 
 
-def child_with_lock(mutex: WorkerMutex) -> int:
+def child_with_lock() -> int:
     """Fork a process that takes the lock and holds it until it is killed."""
     ready, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            with mutex.try_lock() as locked:
+            with only_cycle_of_this_worker() as locked:
                 os.write(tell, b"1" if locked else b"0")
                 signal.pause()
         finally:
@@ -42,14 +42,10 @@ def child_with_lock(mutex: WorkerMutex) -> int:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_processes_of_one_worker_run_one_cycle_at_a_time_and_a_killed_one_frees_it() -> None:
-    mutex = WorkerMutex()
-    mutex.open_file()
-    assert mutex.file is not None
-    pid = child_with_lock(mutex)
-    with mutex.try_lock() as locked:
+    pid = child_with_lock()
+    with only_cycle_of_this_worker() as locked:
         assert not locked
     os.kill(pid, 9)
     os.waitpid(pid, 0)
-    with mutex.try_lock() as locked:
+    with only_cycle_of_this_worker() as locked:
         assert locked
-    mutex.file.close()
