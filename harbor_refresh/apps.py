@@ -15,8 +15,6 @@ class HarborRefreshConfig(AppConfig):
         if not is_service():
             return
         from harbor_refresh import celery  # noqa: F401
-        from harbor_refresh.logs import context
         from harbor_refresh.management import roles
 
-        context.connect()
         roles.connect()

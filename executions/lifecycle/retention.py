@@ -30,7 +30,7 @@ class Retention:
     @classmethod
     def of_settings(cls) -> "Retention":
         conf = intake_settings()
-        counts = conf.kept
+        counts = dict(conf.retention_counts)
         age = timedelta(days=conf.retention_days) if conf.retention_days else None
         return cls(counts, counts.pop(OTHERS, None), age)
 

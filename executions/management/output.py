@@ -96,11 +96,10 @@ def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[[int], N
     """Show a bar on stderr for work that takes long, if that is a terminal. Call it with how much is done. The
     total may be a guess, because the bar ends with the work."""
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda done: None
-        return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
 

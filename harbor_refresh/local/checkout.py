@@ -13,7 +13,6 @@ from pathlib import Path
 
 from harbor_refresh.local import LocalError
 
-LARGEST_LOG = 20_000_000
 #: Only root can write its parent.
 _PUBLIC_HOME = Path("/var/lib/harbor-refresh")
 
@@ -70,12 +69,6 @@ class Checkout:
         log.unlink(missing_ok=True)
         log.touch(mode=0o600)
         return log
-
-    def bound_logs(self) -> None:
-        """Empty every log that has grown too large. Its process appends, so it continues at the new end."""
-        for log in self.logs.glob("*.log"):
-            if log.stat().st_size > LARGEST_LOG:
-                os.truncate(log, 0)
 
 
 @contextmanager

@@ -103,7 +103,6 @@ class Up:
                 while True:
                     for one in watched:
                         start_again(one)
-                    self._checkout.bound_logs()
                     self._pause(LOOK_SECONDS)
             except StopRequested:
                 pass

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from harbor_refresh.local import LocalError
-from harbor_refresh.local.checkout import LARGEST_LOG, Checkout, held
+from harbor_refresh.local.checkout import Checkout, held
 from harbor_refresh.local.program import FOLLOWED, follow, followed
 
 DEV = {"DJANGO_SETTINGS_MODULE": "settings.dev"}
@@ -105,15 +105,3 @@ def test_only_its_owner_can_enter_what_is_kept(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     checkout.prepare()
     assert checkout.local.stat().st_mode & 0o077 == 0
-
-
-def test_a_log_that_is_too_large_is_truncated_while_its_writer_goes_on(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    checkout.prepare()
-    log = checkout.logs / "worker1.log"
-    with log.open("ab", buffering=0) as writer:
-        writer.write(b"x" * (LARGEST_LOG + 1))
-        checkout.bound_logs()
-        writer.write(b"goes on")
-
-    assert log.read_bytes() == b"goes on"

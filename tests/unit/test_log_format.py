@@ -3,17 +3,19 @@
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from time import process_time
 from timeit import repeat
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery._state import _task_stack
+from celery.app.task import Context
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from pytest_django import Settings
 
-from harbor_refresh.logs import context
 from harbor_refresh.logs.context import RequestIds
 from harbor_refresh.logs.formatters import LONGEST_MESSAGE, JSONLines, TextLines
 from harbor_refresh.tasks.broker import redaction
@@ -115,13 +117,23 @@ def test_only_ids_are_taken_from_what_is_given_with_a_line() -> None:
 # ids
 
 
+@contextmanager
+def running(name: str, arguments: str) -> Iterator[None]:
+    """Celery runs this task in this thread."""
+    _task_stack.push(
+        SimpleNamespace(name=name, request=Context(id="m1", argsrepr=arguments, called_directly=False))
+    )
+    try:
+        yield
+    finally:
+        _task_stack.pop()
+
+
 def test_the_lines_of_a_subtask_carry_its_message_and_its_executions() -> None:
-    task = SimpleNamespace(name="tasks.refresh_executions", request=SimpleNamespace(argsrepr="(execution 7 SCAN)"))
-    context.on_task_prerun("m1", task)
-    inside = as_json(record("x"))
-    context.on_task_postrun()
+    with running("tasks.refresh_executions", "(execution 7 SCAN)"):
+        inside = as_json(record("x"))
     assert (inside["celery_task"], inside["celery_id"], inside["arguments"]) == (
-        task.name,
+        "tasks.refresh_executions",
         "m1",
         "(execution 7 SCAN)",
     )
@@ -130,10 +142,8 @@ def test_the_lines_of_a_subtask_carry_its_message_and_its_executions() -> None:
 
 
 def test_the_arguments_of_a_job_are_not_logged() -> None:
-    task = SimpleNamespace(name="shop.charge", request=SimpleNamespace(argsrepr="('4111 1111',)"))
-    context.on_task_prerun("m1", task)
-    told = JSONLines().format(record("x"))
-    context.on_task_postrun()
+    with running("shop.charge", "('4111 1111',)"):
+        told = JSONLines().format(record("x"))
     assert "4111" not in told
 
 

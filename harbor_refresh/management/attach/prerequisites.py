@@ -8,7 +8,7 @@ from importlib.resources import files
 from django.core.checks import CheckMessage, Error
 from django.db import connection
 
-from harbor_refresh.executions.attached.attachment import SCHEMA, is_attached
+from harbor_refresh.executions.attached.attachment import SCHEMA
 from harbor_refresh.executions.database import Statements
 from harbor_refresh.executions.errors import QueueRightMissing
 from harbor_refresh.executions.models import Execution, Task
@@ -42,15 +42,6 @@ class AttachFacts(Facts):
     @cached_property
     def missing_rights(self) -> list[tuple[str, str | None, str]]:
         return list(run("rights", schema=SCHEMA))
-
-
-@check("attach.setting", "REFRESH_ATTACH is harbor", shown=ATTACH)
-def setting(facts: AttachFacts) -> Iterator[CheckMessage]:
-    if not is_attached():
-        yield Error(
-            "REFRESH_ATTACH is not set, so this program would make tables of its own.",
-            "Set REFRESH_ATTACH=harbor for this command, and later for every process.",
-        )
 
 
 @check("attach.rights", "the role has the rights that a refresh needs", Server.DATABASE, shown=ATTACH)

@@ -21,8 +21,6 @@ def _check(options: dict[str, Any]) -> Answer:
 
 def _end_dead_tasks(options: dict[str, Any]) -> Answer:
     url, dry_run = str(options["job_service_redis"]), bool(options["dry_run"])
-    if not is_attached():
-        raise Failed("REFRESH_ATTACH is not set, so no Harbor is attached.")
     if Facts().unapplied:
         raise Failed("our tables are missing. Type: manage.py migrate")
     if not url:
@@ -53,3 +51,11 @@ class Command(VerbCommand):
     help = "Check whether this service can be attached to a running Harbor, and end tasks there whose job is gone."
     requires_system_checks = ()  # some need tables that the first migration makes
     verbs = VERBS
+
+    def answer(self, options: dict[str, Any]) -> Answer:
+        if not is_attached():
+            raise Failed(
+                "REFRESH_ATTACH is not set, so no Harbor is attached. Set REFRESH_ATTACH=harbor for this command, "
+                "and later for every process."
+            )
+        return super().answer(options)

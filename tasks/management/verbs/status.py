@@ -80,7 +80,6 @@ def _times(state: ServiceState) -> Iterator[tuple[str, str, str]]:
         yield "last tick", ago(state.last_tick), "a worker looked for work"
     if "database" not in state.absent:
         yield "last reconcile", ago(state.last_reconcile), "the last complete pass began"
-    if "database" not in state.absent:
         yield "beat", ago(state.beat_silent), "sent a task"
 
 

@@ -72,5 +72,5 @@ def test_a_key_of_the_set_that_is_no_set_is_an_error(database: str, redis: Redis
 
 def test_without_the_setting_it_says_so(database: str, redis: Redis, settings: Settings) -> None:
     settings.REFRESH_ATTACH = ""
-    out, _ = failing("attach", "check")
-    assert "REFRESH_ATTACH is not set, so this program would make tables of its own." in out
+    out, why = failing("attach", "check")
+    assert (out, "REFRESH_ATTACH is not set, so no Harbor is attached. Set" in why) == ("", True)
