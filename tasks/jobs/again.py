@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 
 from django.db import transaction
 
@@ -98,9 +96,7 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     pairs = zip(again, revisions, strict=True)
     report((Report(job.task_id, Status.PENDING, of, MESSAGES[status]) for job, of in pairs), Source.RETRY)
     rows = [{name: getattr(one, name) for name in OF_A_TURN} for one in again]
-    turns: dict[str | None, Turns] = {}  # they take turns as jobs that are started now do
-    for tenant, its in groupby(rows, itemgetter("tenant")):
-        turns.setdefault(tenant, Turns(tenant=tenant)).give([*its])
+    Turns().give(rows)  # they take turns as jobs that are started now do
     run("run_again", task_ids=[one.pk for one in again], revisions=revisions, turns=[row["turn"] for row in rows])
     # why they were stopped (terms.py)
     with_terms = Execution.objects.filter(pk__in=[one.pk for one in (*above, *family)], terms__isnull=False)

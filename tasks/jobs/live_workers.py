@@ -153,7 +153,7 @@ class ThisWorker:
             is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
             self._wake.clear()
             if self._has_limits:
-                self._guarded(sender.send_admitted, sender.publisher.get().put)
+                self._guarded(sender.send_admitted)
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
@@ -197,12 +197,11 @@ class ThisWorker:
                 self._has_limits_to_write = True
 
     def _look_after_jobs(self, passes: int) -> None:
-        queues, publish = self._queues(), sender.publisher.get().put
-        with absence_translated():
-            if self._has_connected.is_set():
-                self._has_connected.clear()  # before the statement, during which it may connect again
-                Node.objects.filter(pk=self.id).update(started_at=Now())
-            [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
+        queues = self._queues()
+        if self._has_connected.is_set():
+            self._has_connected.clear()  # before the statement, during which it may connect again
+            Node.objects.filter(pk=self.id).update(started_at=Now())
+        [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
         processes, is_one_silent, has_consequences, may_send, with_jobs = found
         # A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
         # gone. A pool of threads is one process, this one.
@@ -210,9 +209,9 @@ class ThisWorker:
             release(running(Q(node=self.id, process__in=dead)))
         if (is_one_silent and self._delete_dead_workers()) or passes % PASSES_A_FULL_LOOK == 0:
             release_runs_without_worker()
-            sender.send_all(with_jobs or (), publish)
+            sender.send_all(with_jobs or ())
         if may_send:
-            sender.send_due(queues, publish)
+            sender.send_due(queues)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if has_consequences:
@@ -224,7 +223,8 @@ class ThisWorker:
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:
-            work(*args)
+            with absence_translated():
+                work(*args)
         except (RefreshError, DatabaseError):
             pass  # the beat says that the database is away
         except Exception:
@@ -243,9 +243,8 @@ class ThisWorker:
         task: its message is acknowledged, and the pool starts another process."""
         tasks = {request: run_of(request.request_dict.get(HEADER)) for request in list(active_requests)}
         ids = [found[0] for found in tasks.values() if found]
-        with absence_translated():
-            rows = Job.objects.filter(pk__in=ids, state=JobState.ENDED, kill_at__lte=Now())
-            due = set(rows.values_list("pk", flat=True)) if ids else set()
+        rows = Job.objects.filter(pk__in=ids, state=JobState.ENDED, kill_at__lte=Now())
+        due = set(rows.values_list("pk", flat=True)) if ids else set()
         for request in [one for one, found in tasks.items() if found and found[0] in due]:
             if self._processes():  # in the thread that reads the results of the pool, and the broker
                 self._consumer.call_soon(_kill, request, self._consumer.pool)

@@ -6,7 +6,6 @@ come late, twice, or from a process that was taken for dead.
 
 import json
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -25,7 +24,6 @@ from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.status import CODES, MAX_ID, Status, is_final
 from harbor_refresh.executions.text import is_whole
 from harbor_refresh.tasks.jobs import report_target
-from harbor_refresh.tasks.jobs.report_target import NotedReport
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState, Need
@@ -227,16 +225,13 @@ def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:
 
 
 def _report(outcomes: Sequence[Outcome]) -> None:
+    reports = [
+        Report(one.run.task_id, one.status, one.run.revision, one.message or None, _earlier_runs(one))
+        for one in outcomes
+    ]
     if report_target.is_set():
-        now = time.time()
-        report_target.note(
-            [NotedReport(one.run.task_id, "", one.status, one.run.revision, one.message, now) for one in outcomes]
-        )
+        report_target.note(reports)
     else:
-        reports = [
-            Report(one.run.task_id, one.status, one.run.revision, one.message or None, _earlier_runs(one))
-            for one in outcomes
-        ]
         report_tasks(reports, Source.JOB)
     statuses = Counter(str(one.status) for one in outcomes)
     counters.add({("job_reports", f"status={status}"): count for status, count in statuses.items()})

@@ -100,17 +100,19 @@ class NotedReport:
         return body | ({"status_message": self.message} if self.message else {})
 
 
-def note(reports: Sequence[NotedReport]) -> None:
+def note(reports: Sequence[Report]) -> None:
     """Note these reports, and post them after the commit. A run that has ended ends its job here, because its task
     ends only when the target says so."""
+    now = time.time()
+    noted = [NotedReport(one.task_id, "", one.status, one.revision, one.message or "", now) for one in reports]
     rows = run(
         "note_reports",
-        task_ids=[one.task_id for one in reports],
-        reports=[one.text for one in reports],
-        are_final=[is_final(one.status) for one in reports],
+        task_ids=[one.task_id for one in noted],
+        reports=[one.text for one in noted],
+        are_final=[is_final(one.status) for one in noted],
     )
-    noted = [NotedReport(task_id, job, **json.loads(text)) for task_id, job, text in rows]
-    transaction.on_commit(lambda: poster.get().put(noted))
+    with_jobs = [NotedReport(task_id, job, **json.loads(text)) for task_id, job, text in rows]
+    transaction.on_commit(lambda: poster.get().put(with_jobs))
 
 
 def fire_again() -> int:
@@ -136,15 +138,13 @@ def _fire(noted: QuerySet[Job], begin: int) -> int:
             return len(reports)
         late = noted.filter(report__since__lt=time.time() - LATE_SECONDS)
         page = [*late.filter(pk__gte=begin)[:PAGE], *late.filter(pk__lt=begin)[:PAGE]][:PAGE]
-        found = [(NotedReport.of(job), job.task) for job in page]
-        # its task may have the report by now, or a later one: the answer was lost, or another program has reported
-        taken = [
-            one
-            for one, task in found
-            if (task.status_revision, task.status_code) >= (one.revision, CODES[one.status])
-        ]
+        taken, left = list[NotedReport](), list[NotedReport]()
+        for job in page:
+            one, has = NotedReport.of(job), (job.task.status_revision, job.task.status_code)
+            # its task may have it by now, or a later one: the answer was lost, or another program has reported
+            (taken if has >= (one.revision, CODES[one.status]) else left).append(one)
         _forget(taken)
-    return settle([one for one, _ in found if one not in taken]).taken
+    return settle(left).taken
 
 
 def _apply(reports: Sequence[NotedReport]) -> None:

@@ -69,56 +69,55 @@ def admit(task_ids: Sequence[int] | None = None) -> set[str]:
 
 
 def send(
-    queues: Iterable[str], publish: Publish | None = None, most: int = MOST, *, limited: Sequence[int] = ()
-) -> int:
+    queues: Iterable[str], *, limited: Sequence[int] = (), most: int = MOST, publish: Publish | None = None
+) -> None:
     """Send the next jobs of these queues, as far as there is room. Before that, admit jobs with the keys of the
-    tasks `limited`. Returns how many were sent."""
+    tasks `limited`. Unless `publish` says so, a thread of its own publishes them."""
     its_queues = {*queues, *(admit(limited) if limited else ())}
-    room = {"floor": FLOOR, "each": EACH, "most": most}
-    return sum(_send("sending/pick", publish, queue=queue, **room) for queue in its_queues)
+    for queue in its_queues:
+        _send("sending/pick", publish, queue=queue, floor=FLOOR, each=EACH, most=most)
 
 
-def _send(statement: str, publish: Publish | None, **values: Any) -> int:
-    """Publish the jobs that this statement notes as sent. Returns how many. If another process picks for the queue
-    at this moment, try again, because it may not see what has just been committed."""
+def _send(statement: str, publish: Publish | None = None, **values: Any) -> None:
+    """Publish the jobs that this statement notes as sent. If another process picks for the queue at this moment,
+    try again, because it may not see what has just been committed."""
     with absence_translated():
         rows = run(statement, **values)
         if rows and rows[0][0] is None:
             time.sleep(TURN_SECONDS)
             rows = [row for row in run(statement, **values) if row[0] is not None]
     if rows:
-        (publish or _publish)(rows)
-    return len(rows)
+        (publish or publisher.get().put)(rows)
 
 
-def send_due(queues: Collection[str], publish: Publish | None = None) -> None:
+def send_due(queues: Collection[str]) -> None:
     """Send the jobs of these queues whose time has come, and those of all queues that their limits let run now."""
     for _ in range(PAGES_OF_DUE):
         with absence_translated():
             found = run("sending/due", queues=list(queues), most=MOST)
         if not found:
             break
-        send({queue for (queue,) in found}, publish)
-    send_admitted(publish)
+        send({queue for (queue,) in found})
+    send_admitted()
 
 
-def send_admitted(publish: Publish | None = None) -> None:
+def send_admitted() -> None:
     """Send the jobs that their limits let run now, also those of other workers' queues: these workers do not look
     at the limits for a moment. A queue that only another Celery app of the project may have is left to it."""
     app = current_app
-    send([one for one in admit() if app.conf.task_create_missing_queues or one in app.amqp.queues], publish)
+    send([one for one in admit() if app.conf.task_create_missing_queues or one in app.amqp.queues])
 
 
-def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
+def send_all(queues: Collection[str]) -> None:
     """Send the next jobs of these queues, and what is overdue: the pass of each worker, for its queues."""
-    send(queues, publish)
+    send(queues)
     registered = list(current_app.tasks.items())  # another thread may register a task
     limited = [name for name, task in registered if task.rate_limit]
-    often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
+    often: dict[str, Any] = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
     with absence_translated():
         run("sending/unsend")
     for queue in queues:
-        _send("sending/resend", publish, queue=queue, most=EACH, **often)
+        _send("sending/resend", queue=queue, most=EACH, **often)
 
 
 def queues_with_jobs() -> list[str]:
@@ -136,7 +135,7 @@ def send_started(queues: Collection[str], execution_ids: Sequence[int], limited:
         eager.run_started(execution_ids)
         return
     try:
-        send(queues, most=MOST_STARTED, limited=limited)
+        send(queues, limited=limited, most=MOST_STARTED, publish=_publish)
     except SoftTimeLimitExceeded:  # it is that of a job that starts others
         raise
     except Exception as exc:  # any error of the broker's client
@@ -156,7 +155,7 @@ def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) 
             with_a_turn = Job.objects.filter(needs__needed__in=needed, state=JobState.WAITING, waits_for=0)
             behind = dict(with_a_turn.values_list("pk", "queue"))
         limited = [*(one.run.task_id for one in ended), *behind]
-        send({*queues, *behind.values()}, publisher.get().put, limited=limited)
+        send({*queues, *behind.values()}, limited=limited)
     except Exception as exc:
         log.warning(LATE, said_by(exc))
 

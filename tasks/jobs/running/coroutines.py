@@ -76,12 +76,11 @@ class _Coroutine:
         self._made = made
         self._celery_task = _task_stack.top
         self._request = self._celery_task.request_stack.top if self._celery_task else None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_struck = False
 
     async def main(self) -> Any:
-        self._task, self._loop = asyncio.current_task(), asyncio.get_running_loop()
+        self._task = asyncio.current_task()
         if self._is_struck:
             self.cancel()
         if task := self._celery_task:
@@ -94,15 +93,14 @@ class _Coroutine:
                 raise SoftTimeLimitExceeded().with_traceback(exc.__traceback__) from None
             raise
         finally:
-            self._loop = None
+            self._task = None
             if task:
                 task.request_stack.pop()
                 _task_stack.pop()
 
     def cancel(self) -> None:
-        loop, task = self._loop, self._task
-        if loop and task:
-            loop.call_soon_threadsafe(task.cancel)
+        if task := self._task:
+            task.get_loop().call_soon_threadsafe(task.cancel)
 
     def strike(self, *_: Any) -> None:
         self._is_struck = True

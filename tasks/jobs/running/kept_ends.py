@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution
@@ -73,9 +73,8 @@ def _current() -> QuerySet[JobEnd]:
 
 def end_of(task_id: int) -> JobEnd | None:
     """Return what is kept of the end of this task's job; None if nothing is, or if it has not ended so."""
-    end = _current().filter(pk=task_id, job__task__status__in=(Status.SUCCESS, Status.ERROR)).first()
-    is_error = end is not None and end.job.task.status == Status.ERROR
-    return end if end is not None and is_error == bool(end.traceback) else None
+    of_error = Q(job__task__status=Status.ERROR) & ~Q(traceback="")
+    return _current().filter(Q(job__task__status=Status.SUCCESS, traceback="") | of_error, pk=task_id).first()
 
 
 def kept_results() -> QuerySet[JobEnd]:
@@ -109,12 +108,9 @@ class JobResult:
 def results(execution_id: int) -> Iterator[JobResult]:
     """Yield the results, in the order in which the jobs were given, a page at a time. Raises NoSuchExecution."""
     place = 0
-    while True:
-        page = list(results_of(execution_id).filter(pk__gt=place).order_by("pk")[:PAGE])
+    while page := list(results_of(execution_id).filter(pk__gt=place).order_by("pk")[:PAGE]):
         for end in page:
             place = end.pk
             yield JobResult(end.pk, end.job.name, native(end.result), end.why_not, end.job.task.extra_attrs)
-        if len(page) < PAGE:
-            break
     if not place and not Execution.objects.filter(pk=execution_id).exists():
         raise NoSuchExecution(execution_id)

@@ -3,6 +3,7 @@ started behind a million jobs takes turns with them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from harbor_refresh.executions.errors import Refused
@@ -19,28 +20,26 @@ MOST_LINES = 10_000
 
 @dataclass
 class Turns:
-    """The turns of the jobs of one `start` or `add`: one after the other in each line. A line has a queue and a
-    priority, and the name and the key of a limit."""
+    """The turns of jobs that are written together: one after the other in each line. A line has a queue, a
+    priority, a tenant, and the name and the key of a limit. `tenant` is that of new jobs."""
 
     weight: float = 1
     tenant: str | None = None
     _next: dict[tuple[Any, ...], int] = field(default_factory=dict, init=False)
 
     def give(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Write the turn and the tenant into these rows of jobs."""
-        lines = [
-            (row["queue"], row["priority"], "" if row["limit_key"] is None else row["name"], row["limit_key"])
-            for row in rows
-        ]
+        """Write the turn into these rows of jobs."""
+        names = ["" if row["limit_key"] is None else row["name"] for row in rows]
+        of_line = itemgetter("queue", "priority", "tenant", "limit_key")
+        lines = [(*of_line(row), name) for row, name in zip(rows, names, strict=True)]
         if len(self._next) > MOST_LINES:
             self._next.clear()
         if missing := sorted(set(lines) - self._next.keys(), key=repr):
-            names = ("queues", "priorities", "names", "keys")
-            columns = dict(zip(names, map(list, zip(*missing, strict=True)), strict=True))
-            found = run("find_turns", **columns, tenant=self.tenant)
+            columns = ("queues", "priorities", "tenants", "keys", "names")
+            found = run("find_turns", **dict(zip(columns, map(list, zip(*missing, strict=True)), strict=True)))
             self._next.update(zip(missing, (turn for (turn,) in found), strict=True))
         for row, line in zip(rows, lines, strict=True):
-            row.update(turn=self._next[line], tenant=self.tenant)
+            row["turn"] = self._next[line]
             self._next[line] += round(TURN / self.weight)
 
 

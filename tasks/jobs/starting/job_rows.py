@@ -171,7 +171,7 @@ def _write(execution: Execution, parts: Sequence[Part], turns: Turns) -> list[di
     revision = first_revision()
     jobs = list(chain.from_iterable(parts))
     task_ids = add_to_held(execution, [NewTask(job.job_id, job.meta, revision) for job in jobs])
-    rows = [_row_of(job, task_id, revision) for job, task_id in zip(jobs, task_ids, strict=True)]
+    rows = [_row_of(job, pk, revision, turns.tenant) for job, pk in zip(jobs, task_ids, strict=True)]
     turns.give(rows)
     limits.write_declared({row["name"] for row in rows if row["limit_key"] is not None})
     for page in json_pages(rows):
@@ -190,7 +190,7 @@ def _write(execution: Execution, parts: Sequence[Part], turns: Turns) -> list[di
     return rows
 
 
-def _row_of(job: NewJob, task_id: int, revision: int) -> dict[str, Any]:
+def _row_of(job: NewJob, task_id: int, revision: int, tenant: str | None) -> dict[str, Any]:
     """Return the row of a new job. It expires at a moment, because it may wait here before it is sent; and the row
     has the time before which it does not run. If it needs others, its countdown begins with its turn
     (sql/schema/end_with_their_tasks.sql), and the seconds after which it expires begin when it is sent first
@@ -222,6 +222,7 @@ def _row_of(job: NewJob, task_id: int, revision: int) -> dict[str, Any]:
         "revision": revision,
         "not_before": not_before.isoformat() if not_before > now else None,
         "limit_key": job.limit_key,
+        "tenant": tenant,
     }
 
 

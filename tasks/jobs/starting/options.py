@@ -1,7 +1,6 @@
 """The options of a job's message, and the values that they take.
 
-Celery checks none of them. So they are checked when a job is started, when it asks for another try, and by the
-worker that receives a message, because any program may have sent it.
+Celery checks none of them. So they are checked when a job is started, and when it asks for another try.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,10 +34,6 @@ def refuse(owner: str, name: str, value: Any, takes: Takes) -> None:
         raise Refused(f"{owner}: {name} takes {takes.what}, and got {shown(value)}")
 
 
-def is_seconds(value: Any) -> bool:
-    return is_number(value, 0, MAX_SECONDS)
-
-
 def is_moment(value: Any) -> bool:
     """Whether it is a datetime, or text that Celery reads as one."""
     try:
@@ -53,29 +48,27 @@ def moment_of(value: str | datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _is_more_than_none(value: Any) -> bool:
-    return is_seconds(value) and value > 0
-
-
-def _is_later(value: Any) -> bool:
-    return is_moment(value) and (moment_of(value) - datetime.now(UTC)).total_seconds() <= MAX_SECONDS
-
-
-LIMIT = Takes(f"a number of seconds above 0 and at most {MAX_SECONDS:,} (a year)", _is_more_than_none)
+LIMIT = Takes(
+    f"a number of seconds above 0 and at most {MAX_SECONDS:,} (a year)",
+    lambda value: is_number(value, 0, MAX_SECONDS) and value > 0,
+)
 NAME = Takes(f"text of 1 to {MAX_QUEUE} characters", lambda value: is_text(value, MAX_QUEUE, at_least=1))
 MOMENT = Takes("a moment, as a datetime or ISO 8601 text", is_moment)
-WITHIN_A_YEAR = Takes("a moment at most a year from now, as a datetime or ISO 8601 text", _is_later)
+WITHIN_A_YEAR = Takes(
+    "a moment at most a year from now, as a datetime or ISO 8601 text",
+    lambda value: is_moment(value) and (moment_of(value) - datetime.now(UTC)).total_seconds() <= MAX_SECONDS,
+)
 
 #: The options that a job's message may have. Others are refused (UNTAKEN), because they would be lost when the job
 #: is sent again.
 OPTIONS = {
     "queue": NAME,
     "priority": Takes("a whole number from 0 to 9", lambda value: is_whole(value, 0, 9)),
-    "countdown": Takes(f"a number of seconds from 0 to {MAX_SECONDS:,} (a year)", is_seconds),
-    "eta": WITHIN_A_YEAR,
-    "expires": Takes(
-        f"{LIMIT.what}, or {MOMENT.what}", lambda value: _is_more_than_none(value) or is_moment(value)
+    "countdown": Takes(
+        f"a number of seconds from 0 to {MAX_SECONDS:,} (a year)", lambda value: is_number(value, 0, MAX_SECONDS)
     ),
+    "eta": WITHIN_A_YEAR,
+    "expires": Takes(f"{LIMIT.what}, or {MOMENT.what}", lambda value: LIMIT.accepts(value) or is_moment(value)),
     "time_limit": LIMIT,
     "soft_time_limit": LIMIT,
     "routing_key": NAME,

@@ -387,7 +387,7 @@ def test_another_run_has_the_second_in_which_it_was_decided_and_always_a_higher_
     revision = run.run.revision
     for cause in ("a retry", "a dead worker", "a retry by hand"):
         now = max(revision, int(time.time())) + seconds
-        monkeypatch.setattr(outcomes.time, "time", lambda now=now: now)
+        monkeypatch.setattr(report_target.time, "time", lambda now=now: now)
         if cause == "a retry":
             take([Outcome(run.run, Status.SCHEDULED, "no route", delay=0)])
             Job.objects.update(not_before=None)
