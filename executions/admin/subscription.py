@@ -57,8 +57,8 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
         help_texts = {  # noqa: RUF012
             "vendor_types": "Separated by commas. Empty: all.",
             "triggers": "Separated by commas. Empty: all.",
-            "url": "http or https, a public address or one that REFRESH_DELIVER_NETWORKS allows (in a project: "
-            "DELIVER_NETWORKS of HARBOR_REFRESH).",
+            "url": "http or https, at a public address; or only in REFRESH_DELIVER_NETWORKS, if that is set (in a "
+            "project: DELIVER_NETWORKS of HARBOR_REFRESH).",
         }
 
     def clean(self) -> dict[str, Any]:
