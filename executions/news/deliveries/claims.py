@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.conf import pacing
-from harbor_refresh.executions.database import absence_translated, run
+from harbor_refresh.executions.database import absence_translated, allow_long_statements, among, run
 from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import State
@@ -40,8 +40,7 @@ MAX_ATTRIBUTES = 10_000
 COLUMNS = (  # noqa: SIM905  # a list would be ten lines
     "vendor_id vendor_key status_message trigger extra_attrs start_time update_time end_time counts first_failures"
 ).split()
-#: Dead letters that one statement sends again, and one call. The caller may call again.
-PAGE = 1_000
+#: Dead letters that one call sends again. The caller may call again.
 MOST = 100_000
 
 
@@ -224,9 +223,10 @@ def resend(delivery_ids: Iterable[int]) -> int:
     after later changes of their executions. A row that another transaction has locked is being sent again or
     deleted there, so it is left."""
     with transaction.atomic():
-        dead = Delivery.objects.filter(pk__in=list(delivery_ids), state=State.DEAD)
+        allow_long_statements()
+        dead = Delivery.objects.filter(among(delivery_ids), state=State.DEAD)
         free = dead.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True)
-        count = Delivery.objects.filter(pk__in=list(free)).update(
+        count = Delivery.objects.filter(among(free)).update(
             state=State.PENDING, attempts=0, next_at=Now(), ended_at=None, created_at=Now()
         )
         tell_changes_written_after_commit()
@@ -235,13 +235,8 @@ def resend(delivery_ids: Iterable[int]) -> int:
 
 def resend_all(subscription_id: int | None = None) -> int:
     """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. They are
-    sent after the commit of the caller's transaction, which holds their rows until then; the pages keep each
-    statement short."""
+    sent after the commit of the caller's transaction, which holds their rows until then."""
     dead = Delivery.objects.filter(state=State.DEAD).order_by("pk")
     if subscription_id is not None:
         dead = dead.filter(subscription_id=subscription_id)
-    total, after = 0, 0
-    while total < MOST and (ids := list(dead.filter(pk__gt=after).values_list("pk", flat=True)[:PAGE])):
-        total += resend(ids)
-        after = ids[-1]
-    return total
+    return resend(dead.values_list("pk", flat=True)[:MOST])

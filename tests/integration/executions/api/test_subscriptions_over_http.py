@@ -149,13 +149,14 @@ def test_deliveries_are_listed_in_pages_and_dead_ones_sent_again(program: Progra
     assert program.get(f"/deliveries?execution={executions[0].pk}")["items"][0]["attempts"] == 1
 
 
-def test_all_dead_letters_are_sent_again_page_by_page(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.news.deliveries.claims.PAGE", 2)
+def test_dead_letters_are_sent_again_up_to_a_bound(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "MOST", 3)
     with receiver(status=410) as one:
         program.post("/subscriptions", {"name": "pager", "url": one.url}, 201)
         ended(5)
         deliverer.deliver()
-        assert program.post("/deliveries/resend", {}) == {"resent": 5}
+        assert program.post("/deliveries/resend", {}) == {"resent": 3}
+        assert program.post("/deliveries/resend", {}) == {"resent": 2}
     assert set(Delivery.objects.values_list("state", "attempts")) == {("pending", 0)}
 
 
@@ -167,14 +168,12 @@ def test_dead_letters_that_could_not_all_be_sent_again_stay_and_the_log_has_no_e
         ended(3)
         deliverer.deliver()
     entries, resend = AuditEntry.objects.count(), claims.resend
-    monkeypatch.setattr(claims, "PAGE", 2)
 
-    def until_the_database_is_away(ids: list[int]) -> int:
-        if len(ids) < 2:
-            raise DatabaseAway
-        return resend(ids)
+    def and_then_the_database_is_away(ids: list[int]) -> int:
+        assert resend(ids) == 3
+        raise DatabaseAway
 
-    monkeypatch.setattr(claims, "resend", until_the_database_is_away)
+    monkeypatch.setattr(claims, "resend", and_then_the_database_is_away)
     program.post("/deliveries/resend", {}, 503)
     assert (states(), AuditEntry.objects.count()) == ({"dead": 3}, entries)
 
