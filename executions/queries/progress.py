@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.http import HttpResponse
@@ -44,10 +44,10 @@ class Progress:
         return self.done / self.total if self.total else float(is_final(self.status))
 
 
-def progress(execution_id: int, *, deep: bool = False, now: datetime | None = None) -> Progress:
+def progress(execution_id: int, *, deep: bool = False) -> Progress:
     """Return the progress of the tasks of an execution; deep, of those of all its descendants as well, without the
     tasks that stand for children. It reads each of them."""
-    rows = run("progress", execution_id=execution_id, deep=deep, recent=RECENT, now=now)
+    rows = run("progress", execution_id=execution_id, deep=deep, recent=RECENT)
     if not rows:
         raise NoSuchExecution(execution_id)
     counts = {row[1]: row[2] for row in rows if row[1] is not None}

@@ -1,7 +1,7 @@
 -- Counts the tasks of an execution by status, and those that ended recently; deep, those of all its descendants as well.
 -- The gate of an open execution does not count, and deep neither does the task of a child, unless the child was deleted.
 --
--- :execution_id bigint  :deep bool  :recent interval, how far back an end is recent  :now timestamptz; NULL: now
+-- :execution_id bigint  :deep bool  :recent interval, how far back an end is recent
 -- returns  status of the execution, status of tasks, how many, how many of these ended recently; then the same in each
 --          row: the seconds since its start, at most those of :recent, and whether one of these executions is open.
 --          One row for each status of tasks, one with NULL if there are none, no row without such an execution
@@ -15,9 +15,6 @@ WITH RECURSIVE family AS (
     FROM family f
     JOIN execution_link l ON l.parent_id = f.id
     WHERE %(deep)s
-),
-moment AS MATERIALIZED (
-    SELECT now, now - %(recent)s::interval AS recent FROM coalesce(%(now)s::timestamptz, now()) AS now
 ),
 gates AS MATERIALIZED (
     SELECT t.status, t.status_code, t.end_time
@@ -39,15 +36,16 @@ counted AS (
     FROM (
         SELECT t.status, t.tasks, t.ends
         FROM unnest(ARRAY(SELECT id FROM family)) AS f (id)
-        CROSS JOIN moment m
         CROSS JOIN LATERAL (
-            SELECT status, count(*) AS tasks, count(*) FILTER (WHERE end_time > m.recent) AS ends
+            SELECT
+                status, count(*) AS tasks,
+                count(*) FILTER (WHERE end_time > now() - %(recent)s::interval) AS ends
             FROM task
             WHERE execution_id = f.id
             GROUP BY status
         ) t
         UNION ALL
-        SELECT u.status, -1, -coalesce((u.end_time > m.recent)::int, 0) FROM uncounted u CROSS JOIN moment m
+        SELECT status, -1, -coalesce((end_time > now() - %(recent)s::interval)::int, 0) FROM uncounted
     ) one
     GROUP BY status
     HAVING sum(tasks) > 0
@@ -57,9 +55,8 @@ SELECT
     c.status,
     c.tasks,
     c.ends,
-    greatest(extract(epoch FROM least(%(recent)s::interval, m.now - e.start_time)), 0)::float8,
+    greatest(extract(epoch FROM least(%(recent)s::interval, now() - e.start_time)), 0)::float8,
     coalesce((SELECT bool_or(status_code < 3) FROM gates), FALSE)
 FROM execution e
-CROSS JOIN moment m
 LEFT JOIN counted c ON TRUE
 WHERE e.id = %(execution_id)s

@@ -1,31 +1,38 @@
 """The time left of an execution follows the ends of its tasks in the last hour."""
 
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.postgres.functions import TransactionNow
+from django.db import transaction
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries.progress import progress
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = pytest.mark.usefixtures("clock_stands")
 
-#: The clock of these tests stands at this moment.
-NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 HOUR = 3600.0
 NIGHT = 10 * HOUR
+
+
+@pytest.fixture
+def clock_stands(database: str) -> Iterator[None]:
+    """In a transaction, the moment is that of its begin."""
+    with transaction.atomic():
+        yield
 
 
 def execution(ended: Iterable[float], *, running: int = 0, waiting: int = 0, began: float = HOUR / 2) -> int:
     """An execution that began so many seconds ago, and whose tasks ended so many seconds ago."""
     ago = list(ended)
     made = create(NewExecution("SCAN", tasks=[NewTask()] * (len(ago) + running + waiting)))
-    Execution.objects.filter(pk=made.pk).update(start_time=NOW - timedelta(seconds=began))
+    Execution.objects.filter(pk=made.pk).update(start_time=TransactionNow() - timedelta(seconds=began))
     tasks = list(made.tasks.order_by("pk"))
     for task, seconds in zip(tasks, ago, strict=False):
-        task.status, task.status_code, task.end_time = "Success", 3, NOW - timedelta(seconds=seconds)
+        task.status, task.status_code, task.end_time = "Success", 3, TransactionNow() - timedelta(seconds=seconds)
     for task in tasks[len(ago) : len(ago) + running]:
         task.status, task.status_code = "Running", 2
     Task.objects.bulk_update(tasks, ["status", "status_code", "end_time"])
@@ -33,7 +40,7 @@ def execution(ended: Iterable[float], *, running: int = 0, waiting: int = 0, beg
 
 
 def seconds_left(pk: int) -> float | None:
-    found = progress(pk, now=NOW).eta
+    found = progress(pk).eta
     return None if found is None else round(found.total_seconds(), 1)
 
 
@@ -69,7 +76,7 @@ def test_the_time_left(name: str) -> None:
 
 def test_progress_counts_the_tasks() -> None:
     pk = execution(each(10, 3), running=1, waiting=2)
-    found = progress(pk, now=NOW)
+    found = progress(pk)
     assert (found.counts, found.total, found.done, found.share) == (
         {"Success": 3, "Running": 1, "Pending": 2},
         6,
