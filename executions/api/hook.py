@@ -15,7 +15,7 @@ from harbor_refresh.executions.api import hook_reports
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.hook_reports import HookReport, read
 from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
-from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.errors import DatabaseAway, NoTaskYet, OwnedByHarbor, Refused, TaskDeleted
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
@@ -62,8 +62,8 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     return HttpResponse()
 
 
-@harbors(Operation.REPORT)
 def _take(report: HookReport, task_id: int) -> None:
+    refuse_if_attached(Operation.REPORT)
     if report.is_firing:
         hook_reports.report_firing(report, task_id)
     elif not report.check_in:
