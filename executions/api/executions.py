@@ -88,8 +88,8 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
 def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
     were compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
-    found = listing.page(query.as_filter(), query.limit, query.place)
-    return answer(found.items, ExecutionItem, found.below)
+    found, below = listing.page(query.as_filter(), query.limit, query.place)
+    return answer(found, ExecutionItem, below)
 
 
 @router.get("/executions/{execution_id}", **needs(Scope.READ, "Show one execution", ExecutionDetail, 404))
