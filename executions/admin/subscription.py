@@ -268,7 +268,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
         count = 0
         for row in queryset:
             with noted(person_of(request), Word.RESEND, Target.DELIVERY, row.pk) as entry:
-                entry.skip = not claims.resend([row.pk])
+                entry.skip = not claims.resend(Delivery.objects.filter(pk=row.pk))
                 count += not entry.skip
         if count:
             messages.success(request, f"{_letters(count)} sent again.")
@@ -281,7 +281,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
         count = 0
         for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():
             with noted(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}") as entry:
-                entry.count = claims.resend_all(pk)
+                entry.count = claims.resend(Delivery.objects.filter(subscription_id=pk))
             count += entry.count
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")

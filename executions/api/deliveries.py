@@ -64,11 +64,13 @@ def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
 
 @router.post("/deliveries/resend", **needs(Scope.MANAGE, "Send all dead letters again", ResentOut, 404))
 def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
-    if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
-        raise NoSuchSubscription(body.subscription)
-    chosen = "" if body.subscription is None else f"of subscription {body.subscription}"
+    rows, chosen = Delivery.objects.all(), ""
+    if body.subscription is not None:
+        if not Subscription.objects.filter(pk=body.subscription).exists():
+            raise NoSuchSubscription(body.subscription)
+        rows, chosen = rows.filter(subscription_id=body.subscription), f"of subscription {body.subscription}"
     with noted(person_of(request), Word.RESEND, Target.DELIVERY, chosen) as entry:
-        entry.count = claims.resend_all(body.subscription)
+        entry.count = claims.resend(rows)
     return {"resent": entry.count}
 
 
@@ -79,7 +81,7 @@ def resend_delivery(
     request: HttpRequest, delivery_id: Annotated[Id, Path(description="The id of the delivery.")]
 ) -> Any:
     with noted(person_of(request), Word.RESEND, Target.DELIVERY, delivery_id) as entry:
-        entry.count = claims.resend([delivery_id])
+        entry.count = claims.resend(Delivery.objects.filter(pk=delivery_id))
         if not entry.count:
             if Delivery.objects.filter(pk=delivery_id).exists():
                 raise Problem(409, "It is not dead", f"delivery {delivery_id} is not a dead letter")
