@@ -72,7 +72,11 @@ LIMITS = (
     ("items of a page", f"{MAX_ITEMS:,} (default: {PageIn.model_fields['limit'].default})", "422"),
     ("`attribute` in a list", f"{MAX_ATTRIBUTES}", "422"),
     ("`Idempotency-Key`", f"{MAX_KEY} visible ASCII characters", "422"),
-    ("requests of a token in a minute", f"{OF_EXECUTIONS['requests_per_minute'].default:,} by default", "429"),
+    (
+        "requests of a token to a web process in a minute",
+        f"{OF_EXECUTIONS['requests_per_minute'].default:,} by default",
+        "429",
+    ),
     ("event streams of a web process", f"{pacing.STREAMS}", "503"),
     ("duration of an event stream", f"{SECONDS_OF_A_STREAM:g} s", "the stream ends: open another"),
 )
