@@ -22,17 +22,16 @@ from harbor_refresh.executions.api.answers import (
 from harbor_refresh.executions.api.problems import LATER, Problem
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
+    Conditions,
     CreatedExecution,
     ExecutionDetail,
     ExecutionId,
     ExecutionItem,
     ExecutionOut,
     FinishIn,
-    Moment,
     NewExecutionIn,
     StatusChangeOut,
     StatusName,
-    VendorId,
     as_dict,
     page_of,
 )
@@ -44,17 +43,11 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.executions.queries import listing
-from harbor_refresh.executions.queries.filters import MAX_TRIGGER, Filter
-from harbor_refresh.executions.status import MAX_VENDOR
+from harbor_refresh.executions.queries.filters import Filter
 
 
-class ListIn(PageIn):
-    vendor_type: str = Field("", max_length=MAX_VENDOR)
-    vendor_id: VendorId | None = Field(None, description="A number, or text such as a UUID.")
+class ListIn(Conditions, PageIn):
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
-    trigger: str = Field("", max_length=MAX_TRIGGER)
-    started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
-    started_before: Moment | None = None
     attribute: AttributePairs = Field([])
 
     def as_filter(self) -> Filter:

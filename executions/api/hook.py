@@ -49,7 +49,6 @@ MAX_BODY = 1_000_000
 
 Text = Annotated[str, StringConstraints(pattern=NO_NUL)]
 JobId = Annotated[Text, StringConstraints(max_length=MAX_JOB_ID)]
-Revision = Annotated[int, Field(ge=0, le=MAX_REVISION)]
 
 
 class WithoutNulls(BaseModel):
@@ -66,7 +65,7 @@ class WithoutNulls(BaseModel):
 class Metadata(WithoutNulls):
     """`upstream_job_id` is the periodic job of which this job is a firing."""
 
-    revision: Revision = 0
+    revision: int = Field(default=0, ge=0, le=MAX_REVISION)
     upstream_job_id: JobId = ""
 
 
