@@ -20,7 +20,7 @@ from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.lifecycle.lease import LEASE
 from harbor_refresh.executions.lifecycle.sweep import sweep as sweep_executions
 from harbor_refresh.executions.news.deliveries.deliverer import LEASE_SECONDS, RUN_SECONDS, run_handler
-from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, TICKS, WORK
+from harbor_refresh.tasks.broker.celery_queues import CYCLES, ROUTES, WORK
 from harbor_refresh.tasks.broker.channels import batch_producer, waiting
 from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.jobs import terms
@@ -80,11 +80,10 @@ class Tick(Actor):
 
     abstract = True
     soft_time_limit = time_limit = EXPIRES_SECONDS
-    waits_in = TICKS
     most_waiting = MAX_WAITING
 
     def apply_async(self, *args: Any, **options: Any) -> "AsyncResult[Any] | None":  # type: ignore[override]
-        if waiting(self.waits_in) >= self.most_waiting:
+        if waiting(ROUTES[self.name]["queue"]) >= self.most_waiting:
             return None
         options.setdefault("expires", EXPIRES_SECONDS)
         result: AsyncResult[Any] = super().apply_async(*args, **options)
@@ -205,7 +204,7 @@ def sample() -> int:
     return 1
 
 
-@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES, most_waiting=delivery_runs.MAX_WAITING_RUNS)
+@shared_task(name="tasks.deliver", base=Tick, most_waiting=delivery_runs.MAX_WAITING_RUNS)
 def deliver() -> None:
     """Send webhooks what is due, all of them at once, and ask for handlers. If anything is left after RUN_SECONDS,
     it sends itself again."""
