@@ -70,7 +70,11 @@ LIMITS = (
     ("items of a page", f"{MAX_ITEMS:,} (default: {PageIn.model_fields['limit'].default})", "422"),
     ("`attribute` in a list", f"{MAX_ATTRIBUTES}", "422"),
     ("`Idempotency-Key`", f"{MAX_KEY} visible ASCII characters", "422"),
-    ("requests of a token in a minute", f"{OF_EXECUTIONS['requests_per_minute'].default:,} by default", "429"),
+    (
+        "requests of a token to a web process in a minute",
+        f"{OF_EXECUTIONS['requests_per_minute'].default:,} by default",
+        "429",
+    ),
 )
 #: The options that every command has.
 COMMON = {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "json"}

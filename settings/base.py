@@ -180,17 +180,8 @@ CELERY_BROKER_USE_SSL = _broker.tls
 
 # The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
-# The counts of the API's rate limit are in Redis. They have the prefix of the queue's keys, because a user of an
-# ACL may write there. Nothing else is cached: unfold would keep its searches, which every user of Redis could read
-# and replace.
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
-    "harbor_refresh": {
-        "BACKEND": "harbor_refresh.web.redis_cache.RedisCache",
-        "LOCATION": REDIS_URL,
-        "KEY_PREFIX": f"{declared['REFRESH_KEY_PREFIX']}api",
-    },
-}
+# Nothing is cached: unfold would keep its searches.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
 
 # Celery. Each unusual line prevents an outage that has happened. The reasons:
 # docs/explanation/decisions/0011-celery-settings.md.

@@ -7,5 +7,3 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_WORKER_SEND_TASK_EVENTS = False
 WHITENOISE_AUTOREFRESH = True
 WHITENOISE_USE_FINDERS = True
-# The tests of `executions` run without Redis. The rate limit has a test with a Redis of its own.
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}

@@ -20,7 +20,7 @@ from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.lifecycle.lease import LEASE
 from harbor_refresh.executions.lifecycle.sweep import sweep as sweep_executions
 from harbor_refresh.executions.news.deliveries.deliverer import LEASE_SECONDS, RUN_SECONDS, run_handler
-from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, TICKS, WORK
+from harbor_refresh.tasks.broker.celery_queues import CYCLES, ROUTES, WORK
 from harbor_refresh.tasks.broker.channels import batch_producer, waiting
 from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.jobs import terms
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 #: While so many ticks wait, no other is sent; and while so many wait, none of those that come seldom.
 MAX_WAITING, MAX_WAITING_OF_RARE = 4, 8
-EXPIRES_SECONDS = A_DAY = 24 * 3_600
+EXPIRES_SECONDS = 24 * 3_600
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
 #: another one with each lease. It begins its last call within RUN_SECONDS, so each has CALL_SECONDS at least. Then
@@ -75,14 +75,15 @@ class Actor(Task):  # type: ignore[type-arg]
 class Tick(Actor):
     """A scheduled task. It is not sent while `most_waiting` messages wait in its queue of the broker, so ticks do
     not pile up, however many beats run and however many workers are away. It expires late, because expiry compares
-    the clocks of two machines, and a clock that is a minute off must not stop the schedule."""
+    the clocks of two machines, and a clock that is a minute off must not stop the schedule. It has a time limit of
+    its own: that of a project would interrupt a long pass, or a deadline that stops a million jobs, each time."""
 
     abstract = True
-    waits_in = TICKS
+    soft_time_limit = time_limit = EXPIRES_SECONDS
     most_waiting = MAX_WAITING
 
     def apply_async(self, *args: Any, **options: Any) -> "AsyncResult[Any] | None":  # type: ignore[override]
-        if waiting(self.waits_in) >= self.most_waiting:
+        if waiting(ROUTES[self.name]["queue"]) >= self.most_waiting:
             return None
         options.setdefault("expires", EXPIRES_SECONDS)
         result: AsyncResult[Any] = super().apply_async(*args, **options)
@@ -148,11 +149,10 @@ def subscribe(instance: Any, **_: Any) -> None:
         instance.app.amqp.queues.select_add(CYCLES)
 
 
-@shared_task(name="tasks.recover_stale", base=Tick, soft_time_limit=A_DAY, time_limit=A_DAY)
+@shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, and look after all that should not wait for its own schedule, which needs
-    PostgreSQL alone: a Redis that is away does not hold it up. A deadline may stop a million jobs; a time limit of
-    the project would roll that back each time."""
+    PostgreSQL alone: a Redis that is away does not hold it up."""
     with ExitStack() as then:  # which calls the last one first, and each of them although another one fails
         # fire_again is called last, because the report target may be slow
         for work in (fire_again, delivery_runs.recover, terms.carry_out, gates.close_overdue):
@@ -165,11 +165,8 @@ def _unless_away(work: Callable[[], object]) -> None:
         work()
 
 
-@shared_task(
-    name="tasks.reconcile", base=Tick, most_waiting=MAX_WAITING_OF_RARE, soft_time_limit=A_DAY, time_limit=A_DAY
-)
+@shared_task(name="tasks.reconcile", base=Tick, most_waiting=MAX_WAITING_OF_RARE)
 def reconcile() -> dict[str, int]:
-    """A pass that a limit of the project interrupts would begin anew each time."""
     outcome = reconciliation.reconcile(yielding=True)
     return {"looked_at": outcome.looked_at, "marked": outcome.marked}
 
@@ -180,17 +177,9 @@ def reap() -> dict[str, int]:
     return asdict(reap_jobs())
 
 
-@shared_task(
-    name="tasks.sweep",
-    base=Tick,
-    bind=True,
-    most_waiting=MAX_WAITING_OF_RARE,
-    soft_time_limit=A_DAY,
-    time_limit=A_DAY,
-)
+@shared_task(name="tasks.sweep", base=Tick, bind=True, most_waiting=MAX_WAITING_OF_RARE)
 def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
-    """Delete old executions and other old rows. One pass runs at a time. An execution of a million tasks takes
-    longer than a project's limit, which would interrupt it each day.
+    """Delete old executions and other old rows. One pass runs at a time.
 
     It works for SWEEP_SECONDS; then it sends itself again, with the place where it stopped. If its worker was
     killed, the message comes again while the old lease is in force, and waits for its end.
@@ -215,7 +204,7 @@ def sample() -> int:
     return 1
 
 
-@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES, most_waiting=delivery_runs.MAX_WAITING_RUNS)
+@shared_task(name="tasks.deliver", base=Tick, most_waiting=delivery_runs.MAX_WAITING_RUNS)
 def deliver() -> None:
     """Send webhooks what is due, all of them at once, and ask for handlers. If anything is left after RUN_SECONDS,
     it sends itself again."""

@@ -21,19 +21,15 @@ from harbor_refresh.executions.models.operations import Outcome
 from harbor_refresh.executions.news.audit import Target, Word, note, noted, person_of
 
 COLOURS: dict[str, str] = {Outcome.DONE: "success", Outcome.UNCHANGED: "default", Outcome.FAILED: "danger"}
-#: The page of a target, if its kind has pages.
-PAGES: dict[str, str] = {
-    Target.EXECUTION: "harbor_executions_execution_change",
-    Target.QUARANTINE: "harbor_executions_execution_change",
-    Target.TASK: "harbor_executions_task_change",
-    Target.EXECUTIONS: "harbor_executions_execution_change",
-    Target.SUBSCRIPTION: "harbor_executions_subscription_change",
-    Target.DELIVERY: "harbor_executions_delivery_change",
-    Target.SCHEDULE: "django_celery_beat_periodictask_change",
-    Target.INTERVAL: "django_celery_beat_intervalschedule_change",
-    Target.CRONTAB: "django_celery_beat_crontabschedule_change",
-    Target.USER: "auth_user_change",
-    Target.GROUP: "auth_group_change",
+#: The model of a target, if its kind is not the name of a model of this app.
+MODELS: dict[str, str] = {
+    Target.QUARANTINE: "harbor_executions_execution",
+    Target.EXECUTIONS: "harbor_executions_execution",
+    Target.SCHEDULE: "django_celery_beat_periodictask",
+    Target.INTERVAL: "django_celery_beat_intervalschedule",
+    Target.CRONTAB: "django_celery_beat_crontabschedule",
+    Target.USER: "auth_user",
+    Target.GROUP: "auth_group",
 }
 
 
@@ -66,12 +62,12 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def what(self, entry: AuditEntry) -> SafeString | str:
         by = ", by execution" if entry.kind == Target.EXECUTIONS and entry.target else ""
         named = f"{entry.kind}{by} {entry.target}".rstrip()
-        page = PAGES.get(entry.kind)
-        if not page or not entry.target.isdecimal():
+        if not entry.target.isdecimal():
             return named
+        model = MODELS.get(entry.kind, f"harbor_executions_{entry.kind}")
         try:
-            url = admin_url(page, entry.target)
-        except NoReverseMatch:  # a project without that screen
+            url = admin_url(f"{model}_change", entry.target)
+        except NoReverseMatch:  # a kind, or a project, without that screen
             return named
         return link(url, named)
 

@@ -57,8 +57,8 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
         help_texts = {  # noqa: RUF012
             "vendor_types": "Separated by commas. Empty: all.",
             "triggers": "Separated by commas. Empty: all.",
-            "url": "http or https, a public address or one that REFRESH_DELIVER_NETWORKS allows (in a project: "
-            "DELIVER_NETWORKS of HARBOR_REFRESH).",
+            "url": "http or https, at a public address; or only in REFRESH_DELIVER_NETWORKS, if that is set (in a "
+            "project: DELIVER_NETWORKS of HARBOR_REFRESH).",
         }
 
     def clean(self) -> dict[str, Any]:
@@ -268,7 +268,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
         count = 0
         for row in queryset:
             with noted(person_of(request), Word.RESEND, Target.DELIVERY, row.pk) as entry:
-                entry.skip = not claims.resend([row.pk])
+                entry.skip = not claims.resend(Delivery.objects.filter(pk=row.pk))
                 count += not entry.skip
         if count:
             messages.success(request, f"{_letters(count)} sent again.")
@@ -281,7 +281,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
         count = 0
         for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():
             with noted(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}") as entry:
-                entry.count = claims.resend_all(pk)
+                entry.count = claims.resend(Delivery.objects.filter(subscription_id=pk))
             count += entry.count
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")

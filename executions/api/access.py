@@ -1,9 +1,10 @@
 """Access: what a caller may do, and how many requests a token may make. Each operation names the scope that it
 needs."""
 
+import threading
 import time
+from collections import Counter
 
-from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
@@ -12,36 +13,26 @@ from harbor_refresh.executions.api.api_tokens import recognise
 from harbor_refresh.executions.api.problems import Problem, unauthorized
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.models import ApiToken
-from harbor_refresh.executions.news import signals
-from harbor_refresh.executions.text import said_by
 
-#: Seconds: of the rate limit, and how long a cache that failed is not asked again, so that it delays few requests.
-WINDOW, REST = 60, 5.0
-#: The cache of the counts, if CACHES has one of this name; else the default cache.
-CACHE = "harbor_refresh"
-_cache_rests_until = 0.0
+#: Seconds of the rate limit.
+WINDOW = 60
+_counting = threading.Lock()
+#: The requests of each token in this minute of this process.
+_minute, _made = 0, Counter[int]()
 
 
 def count_request(token_id: int) -> None:
-    """Count a request of this token in Django's cache; raise Problem 429 if the token has used up this minute.
-
-    A cache that is away limits nothing, because a lost limit is better than a lost report.
-    """
-    global _cache_rests_until  # noqa: PLW0603
-    limit = intake_settings().requests_per_minute
-    if not limit or time.monotonic() < _cache_rests_until:
-        return
-    now = int(time.time())
-    key, wait = f"requests:{token_id}:{now // WINDOW}", WINDOW - now % WINDOW
-    try:
-        cache = caches[CACHE if CACHE in caches else DEFAULT_CACHE_ALIAS]
-        cache.add(key, 0, timeout=2 * WINDOW)
-        made = cache.incr(key)
-    except Exception as exc:  # the cache is the project's own, so its errors are not known here
-        _cache_rests_until = time.monotonic() + REST
-        signals.rate_unknown.send(sender=count_request, error=said_by(exc))
-        return
-    if made > limit:
+    """Count a request of this token in this process; raise Problem 429 if the token has used up this minute."""
+    global _minute  # noqa: PLW0603
+    minute, second = divmod(int(time.time()), WINDOW)
+    with _counting:
+        if minute != _minute:
+            _minute = minute
+            _made.clear()
+        _made[token_id] += 1
+        made = _made[token_id]
+    if 0 < (limit := intake_settings().requests_per_minute) < made:
+        wait = WINDOW - second
         told = f"the token may make {limit:,} requests a minute; the next minute begins in {wait} s"
         raise Problem(429, "Too many requests", told, {"Retry-After": str(wait)})
 

@@ -22,17 +22,16 @@ from harbor_refresh.executions.api.answers import (
 from harbor_refresh.executions.api.problems import LATER, Problem
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
+    Conditions,
     CreatedExecution,
     ExecutionDetail,
     ExecutionId,
     ExecutionItem,
     ExecutionOut,
     FinishIn,
-    Moment,
     NewExecutionIn,
     StatusChangeOut,
     StatusName,
-    VendorId,
     as_dict,
     page_of,
 )
@@ -44,18 +43,11 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.executions.queries import listing
-from harbor_refresh.executions.queries.filters import MAX_TRIGGER, Filter
-from harbor_refresh.executions.queries.progress import event
-from harbor_refresh.executions.status import MAX_VENDOR
+from harbor_refresh.executions.queries.filters import Filter
 
 
-class ListIn(PageIn):
-    vendor_type: str = Field("", max_length=MAX_VENDOR)
-    vendor_id: VendorId | None = Field(None, description="A number, or text such as a UUID.")
+class ListIn(Conditions, PageIn):
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
-    trigger: str = Field("", max_length=MAX_TRIGGER)
-    started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
-    started_before: Moment | None = None
     attribute: AttributePairs = Field([])
 
     def as_filter(self) -> Filter:
@@ -64,17 +56,6 @@ class ListIn(PageIn):
 
 
 router = Router(tags=["Executions"])
-
-#: The event, for the description of the API.
-EVENT = {
-    "type": "object",
-    "properties": {
-        "event": {"type": "string", "enum": ["progress", "end"]},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-    "required": ["event", "data"],
-}
-EXAMPLE = {"event": "end", "data": '{"id": 17, "status": "Success", "progress": 1.0}'}
 
 
 @router.post(
@@ -100,8 +81,8 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
 def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
     were compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
-    found = listing.page(query.as_filter(), query.limit, query.place)
-    return answer(found.items, ExecutionItem, found.below)
+    found, below = listing.page(query.as_filter(), query.limit, query.place)
+    return answer(found, ExecutionItem, below)
 
 
 @router.get("/executions/{execution_id}", **needs(Scope.READ, "Show one execution", ExecutionDetail, 404))
@@ -174,14 +155,3 @@ def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> A
         stops.finish(execution_id, body.status, body.message)
         entry.detail = body.status
     return detail(execution_id)
-
-
-@router.get(
-    "/executions/{execution_id}/events",
-    **needs(Scope.READ, "Follow the progress of an execution", None, 404),
-    openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT, "example": EXAMPLE}}}}},
-)
-def follow(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """One server-sent event, `progress`, or `end` if the execution has ended: the execution with its counts. An
-    `EventSource` asks again each second; other clients repeat the request themselves."""
-    return event(detail(execution_id).model_dump(mode="json"))

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
 from harbor_refresh.executions.api.schemas import MAX_MESSAGE, NO_NUL
-from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import DatabaseAway, NoTaskYet, OwnedByHarbor, Refused, TaskDeleted
@@ -49,7 +49,6 @@ MAX_BODY = 1_000_000
 
 Text = Annotated[str, StringConstraints(pattern=NO_NUL)]
 JobId = Annotated[Text, StringConstraints(max_length=MAX_JOB_ID)]
-Revision = Annotated[int, Field(ge=0, le=MAX_REVISION)]
 
 
 class WithoutNulls(BaseModel):
@@ -66,7 +65,7 @@ class WithoutNulls(BaseModel):
 class Metadata(WithoutNulls):
     """`upstream_job_id` is the periodic job of which this job is a firing."""
 
-    revision: Revision = 0
+    revision: int = Field(default=0, ge=0, le=MAX_REVISION)
     upstream_job_id: JobId = ""
 
 
@@ -136,8 +135,8 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     return HttpResponse()
 
 
-@harbors(Operation.REPORT)
 def _take(report: HookReport, task_id: int) -> None:
+    refuse_if_attached(Operation.REPORT)
     if report.is_firing:
         report_firing(report, task_id)
     elif not report.check_in:

@@ -18,7 +18,6 @@ from pydantic import (
     Field,
     JsonValue,
     StringConstraints,
-    WithJsonSchema,
     create_model,
 )
 
@@ -74,18 +73,9 @@ StoredAttributes = Annotated[
 HARBORS = "May be null if the service is attached to a Harbor."
 #: A whole number in a body. 7.0 is one in JSON. Pydantic alone would also take `"7"` and true, or refuse 7.0.
 Whole = Annotated[int, Field(strict=False), BeforeValidator(_a_number)]
-VendorId = Annotated[
-    int | str,
-    BeforeValidator(_vendor_id),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": -MAX_ID - 1, "maximum": MAX_ID},
-                {"type": "string", "minLength": 1, "maxLength": vendor_keys.MAX_KEY},
-            ]
-        }
-    ),
-]
+VendorNumber = Annotated[int, Field(ge=-MAX_ID - 1, le=MAX_ID)]
+VendorText = Annotated[str, Field(min_length=1, max_length=vendor_keys.MAX_KEY)]
+VendorId = Annotated[VendorNumber | VendorText, BeforeValidator(_vendor_id)]
 #: A date and a time with its zone. Pydantic alone would also take a number, as seconds since 1970.
 Moment = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_not_a_number)]
 StatusName = Literal["Pending", "Scheduled", "Running", "Stopped", "Error", "Success"]
@@ -101,6 +91,16 @@ class Body(Given):
     """JSON that a caller sends. Its types are those of JSON: neither `"yes"` nor 1 is true. Numbers: `Whole`."""
 
     model_config = ConfigDict(strict=True)
+
+
+class Conditions(BaseModel):
+    """What a list and an action choose executions by. Each adds more."""
+
+    vendor_type: str = Field("", max_length=MAX_VENDOR, examples=["REPLICATION"])
+    vendor_id: VendorId | None = Field(None, description="A number, or text such as a UUID.")
+    trigger: str = Field("", max_length=MAX_TRIGGER)
+    started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
+    started_before: Moment | None = None
 
 
 class NewTaskIn(Body):
@@ -127,9 +127,7 @@ class NewExecutionIn(Body):
         examples=[7],
         description='The object of the work, such as the id of a policy: a number or text. `"7"` counts as 7.',
     )
-    trigger: Annotated[
-        str, StringConstraints(max_length=MAX_TRIGGER, pattern=NO_NUL), Field(examples=["MANUAL"])
-    ] = "MANUAL"
+    trigger: str = Field("MANUAL", max_length=MAX_TRIGGER, pattern=NO_NUL, examples=["MANUAL"])
     extra_attrs: Attributes = Field(default_factory=dict)
     tasks: Annotated[list[NewTaskIn], Field(default_factory=list, max_length=MAX_TASKS)]
 

@@ -1,4 +1,5 @@
-"""Subscriptions of webhooks over HTTP. A secret is in the answer that makes or rotates it, and in no other."""
+"""Subscriptions of webhooks over HTTP, and their deliveries: what was told, what waits, what was given up and can
+be sent again. A secret is in the answer that makes or rotates it, and in no other."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -9,11 +10,12 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
-from harbor_refresh.executions.api.schemas import NO_NUL, Body, Id, StatusName, Whole, page_of
+from harbor_refresh.executions.api.problems import Problem
+from harbor_refresh.executions.api.schemas import NO_NUL, Body, Given, Id, StatusName, Whole, page_of
 from harbor_refresh.executions.errors import NoSuchSubscription
-from harbor_refresh.executions.models import Subscription
-from harbor_refresh.executions.news import audit
-from harbor_refresh.executions.news.deliveries import addresses, subscriptions
+from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
+from harbor_refresh.executions.news.deliveries import addresses, claims, subscriptions
 from harbor_refresh.executions.news.deliveries.deliverer import MAX_NAME
 from harbor_refresh.executions.news.deliveries.subscriptions import OLD_SECRET_SECONDS
 from harbor_refresh.executions.queries.filters import MAX_TRIGGER
@@ -22,9 +24,7 @@ from harbor_refresh.executions.status import MAX_VENDOR
 router = Router(tags=["Subscriptions"])
 
 Name = Annotated[
-    str,
-    StringConstraints(min_length=1, max_length=MAX_NAME, pattern=NO_NUL),
-    Field(examples=["chat of the nightly team"]),
+    str, Field(min_length=1, max_length=MAX_NAME, pattern=NO_NUL, examples=["chat of the nightly team"])
 ]
 Url = Annotated[
     str,
@@ -116,13 +116,13 @@ class TrialOut(Schema):
 SubscriptionId = Annotated[Id, Path(description="The id of the subscription.")]
 
 
-def _noted(request: HttpRequest, word: audit.Word, target: int | str = "") -> Any:
-    return audit.noted(audit.person_of(request), word, audit.Target.SUBSCRIPTION, target)
+def _noted(request: HttpRequest, word: Word, target: int | str = "") -> Any:
+    return noted(person_of(request), word, Target.SUBSCRIPTION, target)
 
 
 @router.post("/subscriptions", **needs(Scope.MANAGE, "Subscribe a webhook", CreatedSubscription, 400, status=201))
 def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
-    with _noted(request, audit.Word.CREATE) as entry:
+    with _noted(request, Word.CREATE) as entry:
         row = subscriptions.create(**body.model_dump())
         row.refresh_from_db()
         entry.target, entry.detail = row.pk, row.name
@@ -151,7 +151,7 @@ def _seen_by(request: HttpRequest) -> type[SubscriptionOut]:
 def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, body: SubscriptionChanges) -> Any:
     """A webhook that was waiting because its receiver was away is tried again at once."""
     changes = body.model_dump(exclude_unset=True)
-    with _noted(request, audit.Word.CHANGE, subscription_id) as entry:
+    with _noted(request, Word.CHANGE, subscription_id) as entry:
         row = subscriptions.change(subscription_id, **changes)
         entry.detail = ", ".join(changes)
     return row
@@ -162,7 +162,7 @@ def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, b
     **needs(Scope.MANAGE, "Delete a webhook and its deliveries", None, 404, status=204),
 )
 def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
-    with _noted(request, audit.Word.DELETE, subscription_id):
+    with _noted(request, Word.DELETE, subscription_id):
         subscriptions.delete(subscriptions.webhook(subscription_id).pk)
     return Status(204, None)
 
@@ -175,7 +175,7 @@ def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: R
     """For a while each request carries one signature by the new secret and one by the old secret, so that no
     delivery is refused before the receiver has the new secret. If the answer was lost, repeat the rotation: the
     old secret stays, and the secret in between expires."""
-    with _noted(request, audit.Word.ROTATE, subscription_id) as entry:
+    with _noted(request, Word.ROTATE, subscription_id) as entry:
         row = subscriptions.rotate(subscription_id, body.old_secret_seconds)
         entry.detail = subscriptions.in_words(row)
     return row
@@ -187,6 +187,76 @@ def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: R
 )
 def test_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
     answer = subscriptions.test(subscriptions.webhook(subscription_id))
-    with _noted(request, audit.Word.TEST, subscription_id) as entry:
-        entry.outcome = audit.Outcome.DONE if answer.is_good else audit.Outcome.FAILED
+    with _noted(request, Word.TEST, subscription_id) as entry:
+        entry.outcome = Outcome.DONE if answer.is_good else Outcome.FAILED
     return {"delivered": answer.is_good, "status": answer.status, "error": answer.error}
+
+
+class DeliveriesIn(PageIn):
+    state: Literal["", "pending", "delivered", "dead"] = ""
+    subscription: Id | None = None
+    execution: Id | None = None
+
+
+class DeliveryOut(Schema):
+    id: int
+    subscription_id: int
+    execution_id: int
+    vendor_type: str
+    revision: int
+    from_status: str = Field(serialization_alias="from")
+    to_status: str = Field(serialization_alias="to")
+    changed_at: datetime
+    state: str = Field(description="`pending`, `delivered` or `dead`.")
+    attempts: int
+    next_at: datetime | None = Field(description="The time of the next attempt. Null: the delivery has ended.")
+    last_error: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class ResendIn(Given):
+    subscription: Id | None = Field(None, description="Default: every subscription.")
+    state: Literal["dead"] = "dead"
+
+
+class ResentOut(Schema):
+    resent: int = Field(description="At most 100,000. If more are left, repeat the request.")
+
+
+@router.get(
+    "/deliveries",
+    **needs(Scope.READ, "List deliveries, the newest first", page_of(DeliveryOut), 400),
+    by_alias=True,
+)
+def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
+    chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
+    rows = Delivery.objects.filter(**{name: value for name, value in chosen.items() if value})
+    return page(claims.by_subscription(rows) if query.execution else rows, query, DeliveryOut, by="-pk")
+
+
+@router.post("/deliveries/resend", **needs(Scope.MANAGE, "Send all dead letters again", ResentOut, 404))
+def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
+    rows, chosen = Delivery.objects.all(), ""
+    if body.subscription is not None:
+        if not Subscription.objects.filter(pk=body.subscription).exists():
+            raise NoSuchSubscription(body.subscription)
+        rows, chosen = rows.filter(subscription_id=body.subscription), f"of subscription {body.subscription}"
+    with noted(person_of(request), Word.RESEND, Target.DELIVERY, chosen) as entry:
+        entry.count = claims.resend(rows)
+    return {"resent": entry.count}
+
+
+@router.post(
+    "/deliveries/{delivery_id}/resend", **needs(Scope.MANAGE, "Send one dead letter again", ResentOut, 404, 409)
+)
+def resend_delivery(
+    request: HttpRequest, delivery_id: Annotated[Id, Path(description="The id of the delivery.")]
+) -> Any:
+    with noted(person_of(request), Word.RESEND, Target.DELIVERY, delivery_id) as entry:
+        entry.count = claims.resend(Delivery.objects.filter(pk=delivery_id))
+        if not entry.count:
+            if Delivery.objects.filter(pk=delivery_id).exists():
+                raise Problem(409, "It is not dead", f"delivery {delivery_id} is not a dead letter")
+            raise Problem(404, "Not found", f"there is no delivery {delivery_id}")
+    return {"resent": 1}

@@ -1,21 +1,15 @@
 """Ownership: what this service leaves to Harbor while it is attached to one.
 
 Attached, the rows of executions and tasks are Harbor's. This service refreshes the status of executions, and
-writes nothing else there. Each use case that would write more is decorated with `harbors`, so it is refused before
-its first statement, from whichever source it came: the API, the hook, the admin, a command, a job or code.
+writes nothing else there. Each use case that would write more begins with `refuse_if_attached`, so it is refused
+before its first statement, from whichever source it came: the API, the hook, the admin, a command, a job or code.
 One exception: `attach dead-tasks` ends tasks whose job is gone, because a person asks for it.
 """
 
-from collections.abc import Callable
 from enum import StrEnum
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import OwnedByHarbor
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class Operation(StrEnum):
@@ -39,26 +33,12 @@ ON_PAGES = (
 )
 
 
-def harbors(operation: Operation) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a use case that writes what Harbor owns. While attached it raises OwnedByHarbor, and writes
-    nothing."""
-
-    def decorate(use_case: Callable[P, R]) -> Callable[P, R]:
-        @wraps(use_case)
-        def unless_attached(*args: P.args, **kwargs: P.kwargs) -> R:
-            refuse_if_attached(operation)
-            return use_case(*args, **kwargs)
-
-        return unless_attached
-
-    return decorate
+def refuse_if_attached(operation: Operation) -> None:
+    """Raise OwnedByHarbor while attached: a use case that writes what Harbor owns begins with this."""
+    if is_attached():
+        raise OwnedByHarbor(f"Harbor owns executions and tasks here: {operation}")
 
 
 def page_context() -> dict[str, str]:
     """What a page of executions or tasks says of its owner, if that is a Harbor."""
     return {"harbors_note": ON_PAGES} if is_attached() else {}
-
-
-def refuse_if_attached(operation: Operation) -> None:
-    if is_attached():
-        raise OwnedByHarbor(f"Harbor owns executions and tasks here: {operation}")

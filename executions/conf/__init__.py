@@ -30,7 +30,7 @@ class Intake:
         "REFRESH_API_REQUESTS_PER_MINUTE",
         "integer",
         6000,
-        "The requests that one API token may make in a minute. 0: no limit.",
+        "The requests that one API token may make in a minute to each web process. 0: no limit.",
         at_least=0,
         at_most=10_000_000,
         of_service=True,

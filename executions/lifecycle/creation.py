@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import run, sized_pages
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import gates, links, vendor_keys
@@ -54,7 +54,6 @@ class NewExecution:
     is_action: bool = False
 
 
-@harbors(Operation.CREATE)
 def create(new: NewExecution) -> Execution:
     """Create an execution with its tasks, or nothing. It begins as Running, its tasks as Pending.
 
@@ -62,6 +61,7 @@ def create(new: NewExecution) -> Execution:
     are at `execution.tasks`, in the order given. The gate of an open execution comes before them, so that
     transactions that lock tasks in id order lock it first.
     """
+    refuse_if_attached(Operation.CREATE)
     new = replace(new, tasks=list(new.tasks))
     key = vendor_keys.key_of(new.vendor_id)
     _refuse_unstorable(new)
@@ -92,7 +92,6 @@ def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") ->
         return add_to_held(execution, tasks) if execution else []
 
 
-@harbors(Operation.CREATE)
 def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -> Execution | None:
     """Keep the execution from ending until the caller's transaction ends, which adds tasks or a child. None if an
     addition of this kind and key was made before, also if the execution has ended since.
@@ -103,6 +102,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     3. Hold the gate. It ends before this, which raises ExecutionClosed, or after this transaction.
     4. An execution without a gate that has ended raises AlreadyFinal.
     """
+    refuse_if_attached(Operation.CREATE)
     if not is_text(once, MAX_KEY):
         raise Refused(f"once takes text of at most {MAX_KEY} characters, and got {shown(once)}")
     rows = run("locks/hold_execution", execution_id=execution_id)
@@ -128,9 +128,9 @@ def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
     return _write_tasks(execution, tasks)
 
 
-@harbors(Operation.CREATE)
 def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: dict[str, Any]) -> bool:
     """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none."""
+    refuse_if_attached(Operation.CREATE)
     _refuse_attributes("", attributes)
     rows = of._default_manager.filter(pk=pk)
     for vendor_type in rows.values_list("vendor_type", flat=True):

@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import allow_long_statements, run
 from harbor_refresh.executions.errors import NoSuchExecution, NotFinal, StillReferenced
 from harbor_refresh.executions.lifecycle.reports import Report, Source, report
@@ -41,11 +41,11 @@ from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, Status
 DELETED = "its execution was deleted"
 
 
-@harbors(Operation.DELETE)
 def delete_ended(execution_id: int) -> None:
     """Delete an execution that has ended, as `delete_many_ended` does. Raises NoSuchExecution, NotFinal if it is
     to be stopped first, or StillReferenced if a row of another program names it. A row that names it and is added
     at this moment waits for the lock, and is refused then."""
+    refuse_if_attached(Operation.DELETE)
     with transaction.atomic():
         locked = _lock([execution_id])
         if not locked:
@@ -60,12 +60,12 @@ def delete_ended(execution_id: int) -> None:
         _delete_locked(locked)
 
 
-@harbors(Operation.DELETE)
 def delete_many_ended(execution_ids: Iterable[int], *, only_told: bool = False) -> list[int]:
     """Delete those of the executions that have ended; return them. The others have a task that is not final, or no
     tasks and no final status, or a row of another program names them. This is decided under the locks of rows and
     tasks, so no task is added or run again in between. `only_told`: an end that is not refreshed, or a change that
     subscribers have not been told, keeps its execution as well."""
+    refuse_if_attached(Operation.DELETE)
     with transaction.atomic():
         ended = [pk for pk, has_ended in _lock(execution_ids).items() if has_ended]
         if only_told:

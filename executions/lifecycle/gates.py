@@ -25,7 +25,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle import links
@@ -47,11 +47,11 @@ def make(execution: Execution, seconds: float) -> None:
     Gate.objects.create(execution=execution, task_id=links.running_task(execution).pk, closes_at=closes_at)
 
 
-@harbors(Operation.CREATE)
 def close(execution_id: int) -> bool:
     """End the gate: nothing is added any more, and the execution ends with its tasks. False if the gate has ended
     already, or the execution has none. Waits for additions that have begun, and those that come later are refused.
     """
+    refuse_if_attached(Operation.CREATE)
     with transaction.atomic():
         if not run("locks/hold_execution", execution_id=execution_id):
             raise NoSuchExecution(execution_id)

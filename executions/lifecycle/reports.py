@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
@@ -64,9 +64,9 @@ class ReportOutcome:
         return len(self.applied_at)
 
 
-@harbors(Operation.REPORT)
 def report(reports: Iterable[Report], source: Source = Source.CODE) -> ReportOutcome:
     """Apply reports, unless a Harbor owns the tasks."""
+    refuse_if_attached(Operation.REPORT)
     return apply_reports(reports, source)
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import AlreadyFinal, HasTasks, NoSuchExecution, NoSuchTask
 from harbor_refresh.executions.lifecycle import links
@@ -40,7 +40,6 @@ def stop(execution_id: int) -> int:
     return stopped.tasks
 
 
-@harbors(Operation.STOP)
 def stop_many(
     execution_ids: Sequence[int],
     message: str | None = None,
@@ -59,6 +58,7 @@ def stop_many(
     A task that is added meanwhile is stopped as well, or refused: `creation.hold_open` holds the gate of an open
     execution, which this locks before it looks for tasks, or takes the same lock as this.
     """
+    refuse_if_attached(Operation.STOP)
     given = set(execution_ids)
     with transaction.atomic():
         family = {one.pk: one for one in links.lock_family(execution_ids)}
@@ -79,11 +79,11 @@ def stop_many(
     return Stopped(len(given & family.keys()), sum(stopped.values()), sorted(changed & given))
 
 
-@harbors(Operation.STOP)
 def stop_task(task_id: int) -> bool:
     """Stop one task, or the child that it stands for. False if it has ended already. Its execution is refreshed
     after the commit; one in quarantine is released before. The rows are locked before the task is reported, so
     that it is the current run that stops."""
+    refuse_if_attached(Operation.STOP)
     if child := links.child_of_task(task_id):
         return bool(stop_many([child]).executions)
     with transaction.atomic():
@@ -97,9 +97,9 @@ def stop_task(task_id: int) -> bool:
         return report([Report(task_id, Status.STOPPED, task.status_revision)], Source.STOP).applied == 1
 
 
-@harbors(Operation.FINISH)
 def finish(execution_id: int, status: str, message: str = "") -> None:
     """Set the final status under the execution's lock, so that of two concurrent calls only the first sets it."""
+    refuse_if_attached(Operation.FINISH)
     with transaction.atomic():
         execution = Execution.objects.select_for_update().filter(pk=execution_id).first()
         if execution is None:

@@ -49,9 +49,6 @@ released_from_quarantine = logged(INFO, "Released %d executions from quarantine 
 closed_overdue = logged(
     WARNING, "Closed %d open executions at their time limit: their producers did not close them", "count"
 )
-rate_unknown = logged(
-    WARNING, "Could not count the requests of API tokens, they are not limited meanwhile: %s", "error"
-)
 
 
 @logged_by

@@ -3,7 +3,9 @@
 The host says who may see an execution. Without that there are no addresses: it is an argument that must be given.
 """
 
+import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -12,7 +14,11 @@ from django.views.decorators.http import require_safe
 
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.queries.progress import event, progress
+from harbor_refresh.executions.queries.progress import progress
+from harbor_refresh.executions.status import is_final
+
+#: How long an `EventSource` waits before it asks again.
+MILLISECONDS_BETWEEN = 1_000
 
 #: Whether the user of this request may see this execution. Only True says yes.
 MaySee = Callable[[HttpRequest, Execution], bool]
@@ -32,7 +38,7 @@ def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
     if not callable(may_see):
         raise TypeError("execution_urls takes may_see=, a function of the request and the execution")
 
-    def guarded(answer: Callable[[int], HttpResponse]) -> Callable[..., HttpResponse]:
+    def guarded(answer: Callable[[dict[str, Any]], HttpResponse]) -> Callable[..., HttpResponse]:
         @require_safe
         def view(request: HttpRequest, execution_id: int) -> HttpResponse:
             execution = Execution.objects.filter(pk=execution_id).first()
@@ -40,21 +46,16 @@ def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
             if execution is None or may_see(request, execution) is not True:
                 raise Http404
             try:
-                return answer(execution_id)
+                return answer(shown(execution_id))
             except NoSuchExecution:  # it was deleted just now
                 raise Http404 from None
 
         return view
 
-    def show(execution_id: int) -> HttpResponse:
-        return JsonResponse(shown(execution_id), headers={"Cache-Control": "no-store"})
-
-    def follow(execution_id: int) -> HttpResponse:
-        return event(shown(execution_id))
-
+    as_json = partial(JsonResponse, headers={"Cache-Control": "no-store"})
     return [
-        path("<int:execution_id>/", guarded(show), name="execution_progress"),
-        path("<int:execution_id>/events/", guarded(follow), name="execution_events"),
+        path("<int:execution_id>/", guarded(as_json), name="execution_progress"),
+        path("<int:execution_id>/events/", guarded(event), name="execution_events"),
     ]
 
 
@@ -72,3 +73,11 @@ def shown(execution_id: int) -> dict[str, Any]:
         "seconds_left": None if made.eta is None else round(made.eta.total_seconds()),
         "is_open": made.is_open,
     }
+
+
+def event(told: dict[str, Any]) -> HttpResponse:
+    """Answer with one server-sent event: `end` if the execution has ended, else `progress`. An `EventSource` asks
+    again after `retry` milliseconds, until its page closes it at the `end`. So no thread waits for a change."""
+    name = "end" if is_final(told["status"]) else "progress"
+    text = f"retry: {MILLISECONDS_BETWEEN}\nevent: {name}\ndata: {json.dumps(told)}\n\n"
+    return HttpResponse(text, content_type="text/event-stream", headers={"Cache-Control": "no-store"})

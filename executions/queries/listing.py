@@ -2,7 +2,6 @@
 and the list of the admin."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
@@ -21,16 +20,9 @@ NEWEST, MOST = 50_000, 2_000
 NEWEST_WITH_JOBS = 5_000
 
 
-@dataclass(frozen=True)
-class Page:
-    """Executions, and the id below which the next page begins. None: this page is the last."""
-
-    items: Sequence[Execution]
-    below: int | None
-
-
-def page(chosen: Filter, limit: int, below: int | None = None) -> Page:
-    """Return the newest executions that meet the filter and whose ids are less than `below`.
+def page(chosen: Filter, limit: int, below: int | None) -> tuple[list[Execution], int | None]:
+    """Return the newest executions that meet the filter and whose ids are less than `below`; and the id below
+    which the next page begins, or None if this page is the last.
 
     A page may hold fewer than `limit`, even none, and not be the last: it ends after COMPARED executions. If
     executions are created meanwhile, then their higher ids move no page. If some are deleted, then the
@@ -46,9 +38,7 @@ def page(chosen: Filter, limit: int, below: int | None = None) -> Page:
         rows = rows.filter(pk__gte=floor)
     items = list(chosen.apply(rows)[:limit])
     vendor_keys.read_for(items)
-    if len(items) == limit:
-        return Page(items, items[-1].pk)
-    return Page(items, floor or None)
+    return items, items[-1].pk if len(items) == limit else floor or None
 
 
 def _has_index(chosen: Filter) -> bool:

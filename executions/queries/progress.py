@@ -1,11 +1,7 @@
-"""The progress of an execution, or of all that is below it, by one indexed query; and as a server-sent event."""
+"""The progress of an execution, or of all that is below it, by one indexed query."""
 
-import json
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
-
-from django.http import HttpResponse
 
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoSuchExecution
@@ -13,8 +9,6 @@ from harbor_refresh.executions.status import is_final
 
 #: The speed is that of this time, or of the time since the start.
 RECENT = timedelta(hours=1)
-#: How long an `EventSource` waits before it asks again.
-MILLISECONDS_BETWEEN = 1_000
 
 
 @dataclass(frozen=True)
@@ -57,11 +51,3 @@ def progress(execution_id: int, *, deep: bool = False) -> Progress:
     status, *_, seconds, is_open = rows[0]
     eta = timedelta(seconds=seconds * (total - done) / ends) if seconds and ends and total > done else None
     return Progress(status, counts, total, done, eta, is_open)
-
-
-def event(shown: dict[str, Any]) -> HttpResponse:
-    """Answer with one server-sent event: `end` if the execution has ended, else `progress`. An `EventSource` asks
-    again after `retry` milliseconds, until its page closes it at the `end`. So no thread waits for a change."""
-    name = "end" if is_final(shown["status"]) else "progress"
-    text = f"retry: {MILLISECONDS_BETWEEN}\nevent: {name}\ndata: {json.dumps(shown)}\n\n"
-    return HttpResponse(text, content_type="text/event-stream", headers={"Cache-Control": "no-store"})

@@ -17,10 +17,7 @@ def execution_progress(execution: Any, events: str = "") -> dict[str, Any]:
     """Show a bar, the status and the counts, as they are when the page is made: one indexed query. With `events`,
     the address of its events (host_views.py), a script keeps them true. `execution`: the row, or its id. Show
     nothing for None, or a name that the template does not know: the page of a host is more than its bar."""
-    try:
-        execution_id = int(getattr(execution, "pk", execution))
-    except (TypeError, ValueError):
-        return {}
+    execution_id = getattr(execution, "pk", execution)
     if not is_whole(execution_id, 1, MAX_ID):
         return {}
     try:

@@ -12,13 +12,14 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from harbor_refresh.admin.latest import CHARTS, SERIES, Overview, all_data, data, latest, told
+from harbor_refresh.admin.latest import CHARTS, SPANS, Overview, all_data, data, latest, told
 from harbor_refresh.executions.admin.site_pages import live_view
 from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.admin.queue_page import at_least
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.registry import told as told_of
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.news import samples
 from harbor_refresh.tasks.news.state import ServiceState
 
 PERMISSION = "harbor_executions.view_execution"
@@ -41,7 +42,7 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     if not _may_view(request):
         return context
     overview = latest()
-    points = [] if "database" in overview.state.absent else SERIES["hour"].answer()
+    points = [] if "database" in overview.state.absent else samples.read("hour")
     return context | {
         "is_shown": True,
         **_news(overview),
@@ -49,7 +50,7 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
             {"chart": chart, "data": json.dumps(data(chart, points)), "told": told(chart, points)}
             for chart in CHARTS
         ],
-        "spans": list(SERIES),
+        "spans": SPANS,
         "taken_at": overview.at,
         "flower_url": refresh_settings().flower_url,
     }
@@ -64,7 +65,7 @@ def _news(overview: Overview) -> dict[str, Any]:
 
 
 live = live_view(_may_view, lambda _: _news(latest()))
-chart_data = live_view(_may_view, lambda _, span: all_data(SERIES[span].answer()))
+chart_data = live_view(_may_view, lambda _, span: all_data(samples.read(span)))
 
 
 def _list_at(place: str) -> str:

@@ -4,7 +4,6 @@ web/flights.py); and the points of the charts."""
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, NamedTuple
 
 from django.core.checks import CheckMessage
@@ -109,11 +108,8 @@ CHARTS = (
     ),
     Chart("recoveries", "Taken back from dead workers", "bar", (Line("Executions", RED, "recovered"),)),
 )
-#: The points of each span that the page offers, in its order. They are read again when a new sample may be there.
-SERIES: dict[str, Flight[list[Point]]] = {
-    "hour": Flight(partial(samples.read, "hour"), list, fresh=8.0),
-    "day": Flight(partial(samples.read, "day"), list, fresh=60.0),
-}
+#: The spans that the page offers, in its order. An open page asks for one every ten seconds, or every minute.
+SPANS = ("hour", "day")
 
 
 def data(chart: Chart, points: Sequence[Point]) -> dict[str, Any]:

@@ -123,7 +123,8 @@ def tail(log: Path, lines: int = 20) -> str:
 
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL a process, its group and every descendant, also in other sessions; wait until they are gone."""
+    """SIGKILL a process, its group and every descendant, also in other sessions; wait until they are gone, for the
+    descendants at most two seconds."""
     family: list[psutil.Process] = []
     if process.poll() is None:  # else its id may be another's
         with suppress(psutil.Error):
@@ -131,15 +132,10 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
-    _kill(family)
-    process.wait()
-
-
-def _kill(family: list[psutil.Process]) -> None:
-    """SIGKILL them, and wait at most two seconds until none of them runs."""
     for member in family:
         with suppress(psutil.Error):
             member.kill()
+    process.wait()
     deadline = time.monotonic() + 2
     while any(_is_alive(member) for member in family) and time.monotonic() < deadline:
         time.sleep(0.01)

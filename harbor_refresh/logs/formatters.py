@@ -7,12 +7,16 @@ from datetime import UTC, datetime
 from socket import gethostname
 from typing import Any
 
+from celery._state import get_current_worker_task  # Celery's own log takes it from there, too
+
 from harbor_refresh.logs import context
 from harbor_refresh.tasks.broker.redaction import redacted
+from harbor_refresh.tasks.queue.node import this_node
 
 #: The fields of `extra=` that are written, and no others: a library may add arguments of a task to its records.
 IDS = ("execution_id", "execution_ids", "task_id", "job_id", "claim", "subscription", "change")
 HOST = gethostname()
+LONGEST_ARGUMENTS = 120
 LONGEST_MESSAGE = 8_000
 LONGEST_TRACEBACK = 32_000
 #: Characters that would end the line, or that a terminal would obey.
@@ -41,9 +45,17 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _ids(record: logging.LogRecord) -> dict[str, Any]:
-    """The ids of this line: those of the work of the thread, those of Celery's own lines, and those of
-    `extra=`."""
-    found: dict[str, Any] = dict(context.ids())
+    """The ids of this line: those of the request and the Celery task of this thread, those of Celery's own lines,
+    and those of `extra=`. The arguments of a subtask of ours name its executions; those of a tracked job are left
+    out, because they may hold secrets."""
+    found: dict[str, Any] = {}
+    if request := context.request_id.get():
+        found["request"] = request
+    if task := get_current_worker_task():
+        found |= {"celery_task": task.name, "celery_id": task.request.id, "node": this_node.name}
+        shown = task.request.get("argsrepr")
+        if task.name.startswith("tasks.") and isinstance(shown, str) and shown not in ("()", ""):
+            found["arguments"] = shown[:LONGEST_ARGUMENTS]
     data = getattr(record, "data", None)
     if isinstance(data, dict) and record.name.startswith("celery."):
         names = {"celery_id": data.get("id"), "celery_task": data.get("name")}

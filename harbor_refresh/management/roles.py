@@ -14,23 +14,21 @@ from django.db.models.signals import post_migrate
 VIEWER, OPERATOR, ADMINISTRATOR = ROLES = ("viewer", "operator", "administrator")
 #: The apps whose permissions the roles have.
 OURS = ("harbor_executions", "harbor_tasks", "django_celery_beat")
-#: These pages would name targets to an attacker.
-HIDDEN_FROM_VIEWERS = frozenset({"apitoken"})
+#: This page would name targets to an attacker.
+HIDDEN_FROM_OTHERS = "apitoken"
 #: An operator acts on these.
 ACTED_ON = frozenset({"execution", "task", "job", "quarantine", "delivery", "pause"})
-ACCOUNTS = frozenset({"user", "group"})
+ACCOUNTS = frozenset({"view_user", "view_group"})
 
 
 def may(role: str, app: str, codename: str) -> bool:
-    """Whether the role has this permission from the beginning."""
+    """Whether the role has this permission, of one of our apps or of auth, from the beginning."""
     verb, _, model = codename.partition("_")
     if app == "auth":
-        return role == ADMINISTRATOR and verb == "view" and model in ACCOUNTS
-    if app not in OURS:
-        return False
+        return role == ADMINISTRATOR and codename in ACCOUNTS
     if role == ADMINISTRATOR:
         return True
-    if model in HIDDEN_FROM_VIEWERS:
+    if model == HIDDEN_FROM_OTHERS:
         return False
     return verb == "view" or (role == OPERATOR and verb == "change" and model in ACTED_ON)
 
@@ -42,8 +40,6 @@ def make_groups(app_config: AppConfig, using: str, **given: Any) -> None:
     from django.contrib.auth.management import create_permissions
     from django.contrib.auth.models import Group, Permission
 
-    if app_config.label != "auth":
-        return
     with transaction.atomic(using):
         known = set(Permission.objects.using(using).values_list("pk", flat=True))
         for label in OURS:
@@ -57,4 +53,5 @@ def make_groups(app_config: AppConfig, using: str, **given: Any) -> None:
 
 
 def connect() -> None:
-    post_migrate.connect(make_groups, dispatch_uid="harbor_refresh.roles")
+    auth = apps.get_app_config("auth")
+    post_migrate.connect(make_groups, sender=auth, dispatch_uid="harbor_refresh.roles")

@@ -20,7 +20,7 @@ from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-from harbor_refresh.executions.api import deliveries, executions, problems, subscriptions
+from harbor_refresh.executions.api import executions, problems, subscriptions
 from harbor_refresh.executions.api import tasks as tasks_of_executions
 from harbor_refresh.executions.text import refuse_nesting
 from harbor_refresh.tasks.api import actions, jobs, queue, verbs
@@ -145,7 +145,7 @@ api = Api(
     urls_namespace="api",
 )
 # actions before executions: /executions/stop is also an address of the form /executions/ID
-for module in (actions, executions, verbs, jobs, tasks_of_executions, subscriptions, deliveries, queue):
+for module in (actions, executions, verbs, jobs, tasks_of_executions, subscriptions, queue):
     api.add_router("", module.router)
 for kind in problems.MAKERS:
     api.add_exception_handler(kind, problems.answer)

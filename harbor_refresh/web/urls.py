@@ -7,7 +7,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
 from harbor_refresh.admin.dashboard import chart_data, live
-from harbor_refresh.admin.latest import SERIES
+from harbor_refresh.admin.latest import SPANS
 from harbor_refresh.executions.api.hook import status_hook
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.web.api import unknown_path, urls
@@ -24,7 +24,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/flower/", admin.site.admin_view(to_flower), name="flower"),
     path("admin/live", live, name="dashboard-live"),
-    re_path(f"^admin/live/charts/(?P<span>{'|'.join(SERIES)})$", chart_data, name="dashboard-charts"),
+    re_path(f"^admin/live/charts/(?P<span>{'|'.join(SPANS)})$", chart_data, name="dashboard-charts"),
     path("admin/", admin.site.urls),
     path("service/notifications/tasks", status_hook),
     path("service/notifications/tasks/<str:task_id>", status_hook),

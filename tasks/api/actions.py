@@ -8,11 +8,10 @@ from pydantic import Field
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import detail, needs
-from harbor_refresh.executions.api.schemas import Body, ExecutionDetail, Id, Moment, StatusName, VendorId
+from harbor_refresh.executions.api.schemas import Body, Conditions, ExecutionDetail, Id, StatusName
 from harbor_refresh.executions.news.audit import Word, person_of
 from harbor_refresh.executions.queries.chosen_pages import count
-from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
-from harbor_refresh.executions.status import MAX_VENDOR
+from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES, MAX_IDS, Filter
 from harbor_refresh.tasks.operations.bulk import ask, refuse_empty
 
 router = Router(tags=["Actions on many executions"])
@@ -21,17 +20,12 @@ router = Router(tags=["Actions on many executions"])
 COUNT_SECONDS = 2.0
 
 
-class ActionIn(Body):
+class ActionIn(Conditions, Body):
     """The executions that meet every given condition."""
 
-    vendor_type: str = Field("", max_length=MAX_VENDOR, examples=["REPLICATION"])
-    vendor_id: VendorId | None = None
     status: StatusName | Annotated[list[StatusName], Field(max_length=6)] = Field(
         [], description="One, or a list; any of them matches.", examples=["Running"]
     )
-    trigger: str = Field("", max_length=MAX_TRIGGER)
-    started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
-    started_before: Moment | None = None
     attributes: dict[str, str] = Field(
         {},
         max_length=MAX_ATTRIBUTES,

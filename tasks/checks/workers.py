@@ -152,8 +152,8 @@ def remote_control(facts: Facts) -> Iterator[CheckMessage]:
         hosts = sorted({host_of(node.name) for node in nodes})[:3]
         yield Error(
             f"Heartbeats come from {plural(len(nodes), 'node')}, but no worker answers Celery's remote control: "
-            "the main process of each worker hangs, was killed, or waits for the broker.",
-            f"Restart the workers on {', '.join(hosts)}",
+            "the main process of each worker hangs, was killed, waits for the broker, or has just started.",
+            f"Type this again in ten seconds. If it is still so, restart the workers on {', '.join(hosts)}",
         )
     elif names and not nodes and not facts.conf.in_process:
         yield Error(
@@ -175,7 +175,7 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
         waiting = ""  # the messages of some brokers are not counted
         if facts.state.messages is not None:
             count = facts.state.messages.get(name, 0)
-            waiting = f", in which {plural(count, 'message')} wait{'s' if count == 1 else ''}"
+            waiting = f", in which {plural(count, 'message')} wait{'s' if count == 1 else ''}" if count else ""
         is_harmless = name == DELIVERIES and not is_service()
         yield (Warning if is_harmless else Error)(
             f"No worker takes the queue {name}{waiting}: {cost}.",

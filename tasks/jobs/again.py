@@ -5,7 +5,7 @@ from functools import partial
 
 from django.db import transaction
 
-from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import among
 from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
 from harbor_refresh.executions.lifecycle import gates, links
@@ -29,7 +29,6 @@ MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 
 
 @at_once
-@harbors(Operation.RUN_AGAIN)
 def retry_failed(execution_id: int) -> int:
     """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs that need
     them wait for their turn again; those that need a stopped job are left to `resume_stopped`. Each job may begin
@@ -48,11 +47,11 @@ def retry_failed(execution_id: int) -> int:
 
     If the process dies before the commit, then nothing happened; after it, a worker sends the jobs.
     """
+    refuse_if_attached(Operation.RUN_AGAIN)
     return retry_on_conflict(partial(_run_again, execution_id, Status.ERROR))
 
 
 @at_once
-@harbors(Operation.RUN_AGAIN)
 def resume_stopped(execution_id: int) -> int:
     """Run the stopped jobs of the execution once more, as `retry_failed` does, and return how many. Jobs that need
     a failed job are left to `retry_failed`, and tasks without a job to their runners. An open execution that was
@@ -62,15 +61,16 @@ def resume_stopped(execution_id: int) -> int:
     If a job that was asked to stop has not noticed it yet, then its new run may begin before it ends, in another
     process. The old run is still asked to stop, and its reports are ignored, because they have an older revision.
     """
+    refuse_if_attached(Operation.RUN_AGAIN)
     return retry_on_conflict(partial(_run_again, execution_id, Status.STOPPED))
 
 
 @at_once
-@harbors(Operation.RUN_AGAIN)
 def run_job_again(task_id: int) -> int:
     """Run a failed or stopped job once more, and the jobs that need it. Returns how many jobs; 0 if the job has
     not failed and was not stopped, is not a job, needs one that has failed or was stopped, or is unique while
     another job holds its key."""
+    refuse_if_attached(Operation.RUN_AGAIN)
     found = Task.objects.filter(pk=task_id).values_list("execution_id", "status").first()
     if found is None:
         raise NoSuchTask(task_id)

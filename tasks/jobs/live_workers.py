@@ -101,10 +101,9 @@ class ThisWorker:
         self._ended, self._counted_at = _ended(), time.monotonic()
         self._ending.clear()  # a process of a test has several workers, one after the other
         self._has_limits = any(limits.is_limited(one) for one in consumer.app.tasks.values())
-        self._has_limits_to_write = self._has_limits
         with beside_the_pool():  # the main thread, which is forked, keeps no connection
             self._beat()
-            self._guarded(self._write_limits)
+            self._has_limits_to_write = self._has_limits and not self._guarded(limits.write_declared)
         sender.publisher.get()  # before a fork, so that none of its locks is held in a child
         self._do_beside("beats", self._beat_on)
         self._do_beside("passes", self._pass_on)
@@ -157,7 +156,8 @@ class ThisWorker:
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
-                self._guarded(self._write_limits)
+                if self._has_limits_to_write:  # the database was away at the start
+                    self._has_limits_to_write = not self._guarded(limits.write_declared)
 
     def _beat(self) -> None:
         now, ended = time.monotonic(), _ended()
@@ -186,16 +186,6 @@ class ThisWorker:
                 self._since = now
             self._beat_at, self._is_logged = now, False
 
-    def _write_limits(self) -> None:
-        """Write what the code declares, once; again only if the database is away, as it may be at the start."""
-        if self._has_limits_to_write:
-            self._has_limits_to_write = False
-            try:
-                with absence_translated():
-                    limits.write_declared()
-            except DatabaseAway:
-                self._has_limits_to_write = True
-
     def _look_after_jobs(self, passes: int) -> None:
         queues = self._queues()
         if self._has_connected.is_set():
@@ -221,14 +211,16 @@ class ThisWorker:
     def _carry_out(self) -> None:
         self._guarded(terms.carry_out)
 
-    def _guarded(self, work: Callable[..., object], *args: object) -> None:
+    def _guarded(self, work: Callable[..., object], *args: object) -> bool:
+        """Do this, and return whether the database was there; the beat logs it if not."""
         try:
             with absence_translated():
                 work(*args)
-        except (RefreshError, DatabaseError):
-            pass  # the beat says that the database is away
+        except (RefreshError, DatabaseError) as exc:
+            return not isinstance(exc, DatabaseAway)
         except Exception:
             log.error("%s could not look after its jobs", self._name, exc_info=True)
+        return True
 
     def _delete_dead_workers(self) -> bool:
         """Return whether a worker was dead. If the database was away, this one does not know which others beat: it

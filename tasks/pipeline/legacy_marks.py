@@ -100,11 +100,9 @@ class LegacyMarks(ExecutionQueue):
         for (holder, stamp), members in claims.items():
             count = self.release(Claim(holder, stamp, tuple(members))).returned
             if is_turned:
-                # its failures are nothing to Harbor
-                for part in pages(members, LOOK):
-                    self._redis.hdel(self.keys.attempts, *part)
                 yield count
         if is_turned:
+            self._redis.delete(self.keys.attempts)  # the failures of its members are nothing to Harbor
             return
         for page in self.pages_of_members():
             for part in pages(names.sorted_out(page)[0], LOOK):

@@ -112,15 +112,12 @@ class ExecutionQueue:
             total += count
         return Completed(len(claim) - total, bool(wake))
 
-    def release(self, claim: Claim) -> Released:
-        """Return the claim to the queue, because its members could not be worked on now."""
-        return self._release(claim, limit=0)
-
     def fail(self, claim: Claim) -> Released:
         """Return the claim to the queue, and count a failure of each member."""
-        return self._release(claim, limit=self.conf.max_attempts)
+        return self.release(claim, limit=self.conf.max_attempts)
 
-    def _release(self, claim: Claim, limit: int) -> Released:
+    def release(self, claim: Claim, *, limit: int = 0) -> Released:
+        """Return the claim to the queue. Without a limit of failures, its members could not be worked on now."""
         total = Released()
         for page in pages(claim.members):
             returned, exhausted = self._run("release", *page, suffix=claim.suffix, limit=limit, once=True)

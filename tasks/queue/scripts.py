@@ -1,15 +1,13 @@
-"""The Lua scripts of the folder `lua`.
+"""The Lua scripts of the folder `lua`. Each may call the functions of the files `_NAME.lua`, which come before it.
 
 The header of a script declares what it takes and what it uses:
 
     -- KEYS[1] queue                         a key of keys.py
     -- ARGV[1] suffix  of the claim          a named argument; `-- ARGV[2..] members` follow the named ones
-    -- include _tokens                       the file of that name
     -- from tasks/conf/pacing.py: SMALL, SLOTS    these constants, as locals of the script
 """
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -17,10 +15,11 @@ from typing import Any, NamedTuple
 from harbor_refresh.tasks.conf import pacing
 
 FOLDER = files(__package__) / "lua"
+#: In this order, because the others use the clock.
+COMMON = ("_clock", "_nodes", "_ticks", "_tokens", "_waiting")
 
 _KEY = re.compile(r"KEYS\[\d+\] (\w+)")
 _ARGUMENT = re.compile(r"^-- ARGV\[\d+\] (\w+)  ", re.MULTILINE)
-_INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
 _CONSTANTS = re.compile(r"^-- from tasks/conf/pacing\.py: (.+)$", re.MULTILINE)
 _FILE = re.compile(r"([a-z]\w*)-\d+\.lua")
 
@@ -38,18 +37,11 @@ class Script(NamedTuple):
         return [*(named[name] for name in self.args), *items]
 
     def source(self) -> str:
-        """Return the text of the script, with what it includes before it."""
-        parts = dict(_parts(self.file))
-        lists = [names for text in parts.values() for names in _CONSTANTS.findall(text)]
+        """Return the text of the script, with all that it may use before it."""
+        parts = [*map(_text, COMMON), _text(self.file)]
+        lists = [names for text in parts for names in _CONSTANTS.findall(text)]
         constants = sorted({name for names in lists for name in names.split(", ")})
-        return "".join([*map(_as_local, constants), *parts.values()])
-
-
-def _parts(file: str) -> Iterator[tuple[str, str]]:
-    text = _text(file)
-    for included in _INCLUDE.findall(text):
-        yield from _parts(included)
-    yield file, text
+        return "".join([*map(_as_local, constants), *parts])
 
 
 def _as_local(name: str) -> str:

@@ -31,33 +31,26 @@ def cycle_lock() -> Iterator[Callable[[], bool] | None]:
         yield None
         return
     done = threading.Event()
-    # by the clock of this process, from before Redis was asked; unknown until the first renewal
-    expires = 0.0
-
-    def renew() -> None:
-        nonlocal expires
-        asked = monotonic()
-        try:
-            lock.extend(pacing.NODE_TTL_SECONDS, replace_ttl=True)
-        except LockNotOwnedError:
-            expires = 0.0
-        except QueueUnavailable:  # it stays ours for the time that was granted
-            return
-        else:
-            expires = asked + pacing.NODE_TTL_SECONDS
+    # by the clock of this process; the answer of Redis took less than half of the time, REDIS_TIMEOUT_SECONDS
+    expires = monotonic() + pacing.NODE_TTL_SECONDS / 2
 
     def renew_until_done() -> None:
-        while expires and not done.wait(pacing.HEARTBEAT_SECONDS):
-            renew()
+        nonlocal expires
+        while not done.wait(pacing.HEARTBEAT_SECONDS):
+            asked = monotonic()
+            try:
+                lock.extend(pacing.NODE_TTL_SECONDS, replace_ttl=True)
+            except LockNotOwnedError:
+                expires = 0.0
+                return
+            except QueueUnavailable:  # it stays ours for the time that was granted
+                continue
+            expires = asked + pacing.NODE_TTL_SECONDS
 
-    def is_ours() -> bool:
-        return monotonic() < expires
-
-    renew()
     renewer = threading.Thread(target=renew_until_done, name="lock", daemon=True)
     renewer.start()
     try:
-        yield is_ours
+        yield lambda: monotonic() < expires
     finally:
         done.set()
         renewer.join()

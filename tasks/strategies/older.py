@@ -200,7 +200,8 @@ class Upstream(PlainSet):
     name = "upstream"
 
     def _work(self, outcome: Refreshed) -> Work:
-        while popped := self._pop():
+        # once: if the answer is lost, so are the members
+        while popped := cast("list[bytes]", single().spop(self._key, BATCH)):
             failed_before = set(outcome.failed)
             members, unreadable = names.sorted_out(popped)
             self._discard(unreadable)
@@ -211,7 +212,3 @@ class Upstream(PlainSet):
                 self.mark(undone)
             if undone and failed_before.issuperset(names.ids(members)):
                 return
-
-    def _pop(self) -> list[bytes]:
-        """Remove some members, once: if the answer is lost, so are the members."""
-        return cast("list[bytes]", single().spop(self._key, BATCH)) or []

@@ -22,7 +22,6 @@ OF_THE_SERVICE = (
     "logs",
     "management",
     "web.html_pages",
-    "web.redis_cache",
     "web.urls",
     "web.worker",
     "wsgi",

@@ -72,7 +72,7 @@ def refuse_unusable(url: str) -> None:
     except ValueError:
         return
     if not is_allowed(address, networks()):
-        raise Refused(f"url: the address {host} is not one that webhooks may reach")
+        raise Refused(f"url: webhooks may not reach {host}; REFRESH_DELIVER_NETWORKS says which networks they may")
 
 
 def origin(url: str) -> str:

@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -218,25 +218,16 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def resend(delivery_ids: Iterable[int]) -> int:
-    """Make these dead deliveries pending again, as if they were new; return how many were dead. They may arrive
-    after later changes of their executions. A row that another transaction has locked is being sent again or
-    deleted there, so it is left."""
+def resend(rows: QuerySet[Delivery]) -> int:
+    """Make the dead ones of these deliveries pending again, as if they were new; return how many, 100,000 at most.
+    They are sent after the commit of the caller's transaction, and may arrive after later changes of their
+    executions. A row that another transaction has locked is being sent again or deleted there, so it is left."""
     with transaction.atomic():
         allow_long_statements()
-        dead = Delivery.objects.filter(among(delivery_ids), state=State.DEAD)
-        free = dead.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True)
-        count = Delivery.objects.filter(among(free)).update(
+        dead = rows.filter(state=State.DEAD).order_by("pk").values_list("pk", flat=True)
+        ids = list(dead.select_for_update(no_key=True, skip_locked=True)[:MOST])
+        Delivery.objects.filter(among(ids)).update(
             state=State.PENDING, attempts=0, next_at=Now(), ended_at=None, created_at=Now()
         )
         tell_changes_written_after_commit()
-    return count
-
-
-def resend_all(subscription_id: int | None = None) -> int:
-    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. They are
-    sent after the commit of the caller's transaction, which holds their rows until then."""
-    dead = Delivery.objects.filter(state=State.DEAD).order_by("pk")
-    if subscription_id is not None:
-        dead = dead.filter(subscription_id=subscription_id)
-    return resend(dead.values_list("pk", flat=True)[:MOST])
+    return len(ids)

@@ -46,7 +46,6 @@ WRITTEN = "status, status_code, status_revision, status_message, run_count, star
 #: A worker pool of the job service writes its heartbeat every 5 s. After this time it counts as dead.
 HEARTBEAT_SECONDS = 60
 GONE = "The job service no longer knows this job, so its outcome is unknown: it may have succeeded."
-Progress = Callable[[int], None]
 
 
 class TaskRow(NamedTuple):
@@ -103,7 +102,7 @@ def as_text(found: DeadTasks) -> list[Any]:
     return shown
 
 
-def end(url: str, progress: Progress = lambda looked_at: None, *, dry_run: bool = False) -> DeadTasks:
+def end(url: str, progress: Callable[[int], None], *, dry_run: bool = False) -> DeadTasks:
     """Look at every task and end the dead ones, page by page. A page, its log entries and nothing else is one
     transaction. The rule for reports decides again under the lock of each row, so a task that Harbor has changed
     meanwhile is left alone. A dry run writes nothing."""

@@ -2,8 +2,8 @@
 tasks/checks. They run before the first migration as well, so they ask for no table of ours."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from importlib.resources import files
+from typing import Any
 
 from django.core.checks import CheckMessage, Error
 from django.db import connection
@@ -30,23 +30,14 @@ ZREMRANGEBYSCORE OURS 0 1
 """
 
 
-class AttachFacts(Facts):
-    @cached_property
-    def missing_columns(self) -> list[str]:
-        """Those that Harbor 2.9 and newer have, of which our models have no others."""
-        fields = [field for model in (Execution, Task) for field in model._meta.concrete_fields]
-        names = [f"{one.model._meta.db_table}.{one.column}" for one in fields]
-        types = [one.db_type(connection) for one in fields]
-        return [name for (name,) in run("columns", needed=names, types=types)]
-
-    @cached_property
-    def missing_rights(self) -> list[tuple[str, str | None, str]]:
-        return list(run("rights", schema=SCHEMA))
+def missing_rights() -> list[tuple[Any, ...]]:
+    """The rights that the role lacks: each as GRANT names it, what it is on, and the role."""
+    return run("rights", schema=SCHEMA)
 
 
 @check("attach.rights", "the role has the rights that a refresh needs", Server.DATABASE, shown=ATTACH)
-def rights(facts: AttachFacts) -> Iterator[CheckMessage]:
-    for name, thing, role in facts.missing_rights:
+def rights(facts: Facts) -> Iterator[CheckMessage]:
+    for name, thing, role in missing_rights():
         kind, _, what = (thing or "").partition(" ")
         on = f"on the {kind.lower()} {what}" if thing else "to see the transactions of Harbor's cores"
         grant = f"GRANT {name}{f' ON {thing}' if thing else ''} TO {role};"
@@ -56,17 +47,21 @@ def rights(facts: AttachFacts) -> Iterator[CheckMessage]:
 
 
 @check("attach.columns", "Harbor's tables have all needed columns", Server.DATABASE, shown=ATTACH)
-def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
-    """Without the right USAGE no table is seen, which is a problem of its own."""
-    if facts.missing_columns and "USAGE" not in {name for name, *_ in facts.missing_rights}:
+def columns(facts: Facts) -> Iterator[CheckMessage]:
+    """Harbor 2.9 and newer have all columns of our models. Without the right USAGE no table is seen, which is a
+    problem of its own."""
+    fields = [field for model in (Execution, Task) for field in model._meta.concrete_fields]
+    names = [f"{one.model._meta.db_table}.{one.column}" for one in fields]
+    missing = [name for (name,) in run("columns", needed=names, types=[one.db_type(connection) for one in fields])]
+    if missing and "USAGE" not in {name for name, *_ in missing_rights()}:
         yield Error(
-            f"These columns are missing or have another type: {', '.join(facts.missing_columns)}.",
+            f"These columns are missing or have another type: {', '.join(missing)}.",
             "Attach to Harbor 2.9 or newer, and name its database in DATABASE_URL.",
         )
 
 
 @check("attach.marks", "Redis is Harbor's", Server.REDIS, shown=ATTACH)
-def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
+def marks(facts: Facts) -> Iterator[CheckMessage]:
     kind = facts.redis.client.type(HARBORS_SET).decode()
     if kind not in ("set", "none"):
         yield Error(

@@ -7,16 +7,15 @@ from typing import Any
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.management.command import Subcommand, VerbCommand, argument
 from harbor_refresh.executions.management.output import Answer, Failed, bar_shown
-from harbor_refresh.management.attach import dead_tasks
+from harbor_refresh.management.attach import dead_tasks, prerequisites  # noqa: F401  # the latter registers checks
 from harbor_refresh.management.attach.dead_tasks import VARIABLE
-from harbor_refresh.management.attach.prerequisites import AttachFacts
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import answer_of
 from harbor_refresh.tasks.checks.registry import Shown, examine, selection
 
 
 def _check(options: dict[str, Any]) -> Answer:
-    return answer_of(list(examine(selection(Shown.ATTACH), AttachFacts())))
+    return answer_of(list(examine(selection(Shown.ATTACH), Facts())))
 
 
 def _end_dead_tasks(options: dict[str, Any]) -> Answer:

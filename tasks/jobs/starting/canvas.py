@@ -151,7 +151,7 @@ def _graph_of(planned: Sequence[PlannedJob]) -> list[NewJob]:
     """Return the jobs of these, and of those that they need, each behind its needs."""
     needed = _needs_of(planned)
     try:
-        order = list(TopologicalSorter({one: [by for by, _ in its] for one, its in needed.items()}).static_order())
+        order = list(TopologicalSorter(needed).static_order())
     except CycleError as exc:
         raise Refused(f"jobs need each other in a circle: {' <- '.join(map(str, exc.args[1]))}") from None
     part = _Jobs()
@@ -159,14 +159,14 @@ def _graph_of(planned: Sequence[PlannedJob]) -> list[NewJob]:
     for one in order:
         its = [
             replace(need, even_if_failed=even_if_failed)
-            for by, even_if_failed in needed[one]
+            for by, even_if_failed in needed[one].items()
             for need in behind[by].needs
         ]
         behind[one] = _put_all(part, one.signature, _Before(its, JobInput.LIST if its else JobInput.NOTHING))
     return part
 
 
-def _needs_of(planned: Sequence[PlannedJob]) -> dict[PlannedJob, list[tuple[PlannedJob, bool]]]:
+def _needs_of(planned: Sequence[PlannedJob]) -> dict[PlannedJob, dict[PlannedJob, bool]]:
     """Return what each of these needs, directly or not: jobs, and whether it runs even if they fail."""
     found: dict[PlannedJob, list[PlannedNeed]] = {}
     named: dict[str, PlannedJob] = {}
@@ -191,9 +191,9 @@ def _needs_of(planned: Sequence[PlannedJob]) -> dict[PlannedJob, list[tuple[Plan
             raise Refused(f"job {one} needs {shown(by)}, and no job here has that name")
         return named[by]
 
-    needed = {one: [(job_named(one, by.job), by.even_if_failed) for by in its] for one, its in found.items()}
-    for one, pairs in needed.items():
-        if len({by for by, _ in pairs}) < len(pairs):
+    needed = {one: {job_named(one, by.job): by.even_if_failed for by in its} for one, its in found.items()}
+    for one, its in found.items():
+        if len(needed[one]) < len(its):
             raise Refused(f"job {one} needs the same job twice")
     return needed
 

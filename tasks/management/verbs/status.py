@@ -57,7 +57,7 @@ def _status(options: dict[str, Any]) -> Answer:
 def _counts(state: ServiceState, backlog: int | None) -> Iterator[tuple[str, Any, str]]:
     """Count what each server knows that answers."""
     if "redis" not in state.absent:
-        yield "backlog", backlog, "wait to be claimed"
+        yield "backlog", backlog, "executions wait to be claimed"
         yield "in flight", state.in_flight, "claimed and not finished"
         yield "failed before", state.failed_before, "of these two, failed at least once"
         nodes = sorted(node.name for node in state.nodes or ())
@@ -67,7 +67,7 @@ def _counts(state: ServiceState, backlog: int | None) -> Iterator[tuple[str, Any
         yield "queue messages", sum(state.messages.values()), waiting or "none waits in a harbor_refresh queue"
     if "database" not in state.absent:
         yield "quarantined", state.quarantined, "set aside: harbor quarantine"
-        yield "running jobs", state.jobs_in_progress, "harbor status --jobs"
+        yield "running jobs", state.jobs_in_progress, "waiting ones: harbor status --jobs"
         yield "dead letters", state.dead_letters, "notifications that were given up"
 
 

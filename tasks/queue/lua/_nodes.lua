@@ -1,5 +1,4 @@
 -- Heartbeats of nodes, and the rule that tells whether a silent node is dead.
--- include _clock
 -- from tasks/conf/pacing.py: NODE_TTL_SECONDS
 
 local ttl = NODE_TTL_SECONDS * 1000000
@@ -33,11 +32,6 @@ local function presence_of(presence)
     local is_unbroken = since > 0 and since <= now and math.abs(now - heard) <= ttl / 2
         and of_server == this_server()
     return is_unbroken and since or nil
-end
-
-local function begin_presence(presence)
-    local now = text(now_us())
-    redis.call('HSET', presence, 'since', now, 'heard', now, 'server', this_server())
 end
 
 -- Whether a node or a run that has been silent for `ttl` is dead: heartbeats have come without a gap for longer than

@@ -1,6 +1,5 @@
 -- Since when members wait on the queue. Only MOST_NOTED are noted, because a time for each would double the memory of a
 -- long queue. A long queue is claimed evenly, so the oldest of them is the oldest of all until it is nearly drained.
--- include _clock
 -- from tasks/conf/pacing.py: MOST_NOTED
 
 -- Note that these members wait from now on. Members that may have waited before keep their time.

@@ -13,10 +13,6 @@
 -- Other nodes claim between two pages, so each page computes the room that is left, and scans from where the last one
 -- stopped.
 --
--- include _nodes
--- include _ticks
--- include _tokens
--- include _waiting
 -- from tasks/conf/pacing.py: DEPTH, SMALL, FIRST_REST_US, LONGEST_REST_SECONDS, MANY_MARKS, MOST_COUNTERS
 local queue, processing, attempts, nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, pause, stamp_key, cursor_key, heat, marks = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]

@@ -11,9 +11,6 @@
 -- If members wait and enough room is free, the process that completes sends the tick. So a backlog drains at the speed
 -- of the workers, not of the schedule.
 --
--- include _nodes
--- include _ticks
--- include _tokens
 -- from tasks/conf/pacing.py: ENOUGH_ROOM
 local queue, processing, attempts, nodes, wake, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local suffix, share, is_last = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'

@@ -12,7 +12,6 @@
 -- After a gap (Redis was away, or no worker ran) every node has a ttl to send a heartbeat before it counts as dead. A
 -- heartbeat from the future comes from a clock that has gone back; that node is removed as well.
 --
--- include _nodes
 -- from tasks/conf/pacing.py: MOST_DEAD, MOST_LEFT
 local nodes, presence, left, dead_nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local node, is_last = ARGV[1], ARGV[2] == '1'
@@ -40,10 +39,10 @@ local function bury(from, to)
 end
 
 heartbeat(nodes, node)
-if not presence_of(presence) then
-    begin_presence(presence)
-end
 local now = now_us()
+if not presence_of(presence) then
+    redis.call('HSET', presence, 'since', text(now), 'server', this_server())
+end
 redis.call('HSET', presence, 'heard', text(now))
 if not is_settled(presence) then
     return 0

@@ -7,8 +7,6 @@
 --         without a gap (us), 1 if a silent node is dead},
 --         {live node, its last heartbeat, ...}, {dead node, its last heartbeat, ...}}; the next heartbeat of another node
 --         makes a silent node one of the dead ones
---
--- include _nodes
 local queue, processing, attempts, nodes, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local waiting, ticked, dead, presence = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now = now_us()

@@ -10,8 +10,6 @@
 -- A member that is marked often while it waits is hot. Its marks are counted only where that is cheap: one mark of one
 -- execution on a short queue.
 --
--- include _ticks
--- include _waiting
 -- from tasks/conf/pacing.py: SMALL, MARKS_TTL_MS, MOST_COUNTERS
 local queue, wake, marks, processing, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 

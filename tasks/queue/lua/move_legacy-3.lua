@@ -9,8 +9,6 @@
 --
 -- Each is written before it is deleted in the other place: if Redis refuses to write it, it is still there. Harbor's
 -- keys are on the same server, and not under our prefix, so their names are arguments.
---
--- include _waiting
 local queue, attempts, waiting = KEYS[1], KEYS[2], KEYS[3]
 local set, is_back = ARGV[1], ARGV[2] == '1'
 

@@ -9,9 +9,6 @@
 --
 -- A token that is no longer live (completed, or recovered by another process) changes nothing. Members are put on the
 -- queue first: if Redis refuses it, the tokens are still there.
---
--- include _tokens
--- include _waiting
 local queue, processing, attempts, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local suffix, limit = ARGV[1], tonumber(ARGV[2])
 

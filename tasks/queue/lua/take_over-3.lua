@@ -9,9 +9,6 @@
 --
 -- So a token always names the process whose death must release it. A message that is delivered a second time finds
 -- its tokens gone and does nothing.
---
--- include _nodes
--- include _tokens
 local processing, nodes, stamp_key = KEYS[1], KEYS[2], KEYS[3]
 local suffix, node, stamp = ARGV[1], ARGV[2], ARGV[3]
 local members = { unpack(ARGV, 4) }

@@ -77,6 +77,18 @@ def test_the_progress_of_an_execution_is_json(host: Client) -> None:
     assert host.get(f"/mirrors/{execution.pk}/").json() == expected(execution, **ended)
 
 
+def test_an_event_is_called_progress_until_the_end_and_says_when_to_ask_again(host: Client) -> None:
+    execution, (task,) = made(1)
+    assert reverse("execution_events", args=[execution.pk]) == f"/mirrors/{execution.pk}/events/"
+    answer = host.get(f"/mirrors/{execution.pk}/events/")
+    assert (answer["Content-Type"], answer["Cache-Control"]) == ("text/event-stream", "no-store")
+    assert answer.content.startswith(b'retry: 1000\nevent: progress\ndata: {"id": ')
+    assert answer.content.endswith(b"}\n\n")
+    report([Report(task, "Success", 1)])
+    refresh([execution.pk])
+    assert host.get(f"/mirrors/{execution.pk}/events/").content.startswith(b"retry: 1000\nevent: end\ndata: {")
+
+
 @pytest.mark.parametrize("page", ["", "events/"])
 def test_an_execution_that_begins_later_by_the_clock_of_the_database_has_no_eta(page: str, host: Client) -> None:
     execution, (first, _) = made(2)

@@ -69,7 +69,7 @@ def test_two_texts_with_one_number_are_two_objects(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(vendor_keys, "number_of", lambda key: -1)
     one, other = create_many(NewExecution("A", key) for key in ("one", "other"))
     found = {
-        key: [row.pk for row in page(Filter(vendor_type, key), 10).items]
+        key: [row.pk for row in page(Filter(vendor_type, key), 10, None)[0]]
         for key, vendor_type in (("one", ""), ("other", "A"), ("none", "A"))
     }
     assert found == {"one": [one.pk], "other": [other.pk], "none": []}

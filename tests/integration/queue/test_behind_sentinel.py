@@ -20,7 +20,6 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.conf.pacing import REDIS_TIMEOUT_SECONDS
 from harbor_refresh.tasks.queue.connection import PATIENCE, SENTINEL_SHARE, connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.web.redis_cache import RedisCache
 from tests.elsewhere import uses
 from tests.integration.checks.examined import CHECKS_OF_REDIS, sound_checks_of_redis
 from tests.integration.concurrency import at_once
@@ -115,8 +114,6 @@ def test_whatever_else_uses_redis_works_behind_sentinel(made: BehindSentinel) ->
         assert asyncio.run(counted(asked, "a queue")) == [{"name": "a queue", "messages": 1}]
         gc.collect()  # a connection that was left open fails this test and no other
         assert channels.messages(["a queue"]) == {"a queue": 1}
-    cache = RedisCache(made.url, {})
-    assert (cache.add("a", 1), cache.incr("a")) == (True, 2)
 
 
 def test_a_refusal_of_the_bench_names_the_reason(made: BehindSentinel) -> None:

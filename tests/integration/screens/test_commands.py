@@ -60,13 +60,13 @@ def test_stats_shows_the_backlog_the_work_in_flight_and_the_live_nodes(queue: Ex
     lines = said("harbor", "status").splitlines()
     assert lines[:10] == [
         "                count",
-        "backlog         1,231  wait to be claimed",
+        "backlog         1,231  executions wait to be claimed",
         "in flight           3  claimed and not finished",
         "failed before       0  of these two, failed at least once",
         "live nodes          1  node-1",
         "queue messages      0  none waits in a harbor_refresh queue",
         "quarantined         1  set aside: harbor quarantine",
-        "running jobs        0  harbor status --jobs",
+        "running jobs        0  waiting ones: harbor status --jobs",
         "dead letters        0  notifications that were given up",
         "",
     ]

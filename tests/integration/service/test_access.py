@@ -19,7 +19,6 @@ SCOPES = {
     ("PATCH", "/executions/{execution_id}"): Scope.REPORT,
     ("DELETE", "/executions/{execution_id}"): Scope.MANAGE,
     ("GET", "/executions/{execution_id}/history"): Scope.READ,
-    ("GET", "/executions/{execution_id}/events"): Scope.READ,
     ("GET", "/executions/{execution_id}/tasks"): Scope.READ,
     ("GET", "/executions/{execution_id}/jobs"): Scope.READ,
     ("GET", "/executions/{execution_id}/results"): Scope.READ,

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.tasks.admin import queue_page
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Limit, Sample
-from harbor_refresh.tasks.news import events, samples
+from harbor_refresh.tasks.news import events
 from harbor_refresh.tasks.news.state import OF_DATABASE, SeenNode, ServiceState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.web import flights
@@ -52,8 +51,6 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def forget() -> None:
     looks_with(take)
-    for span in looking.SERIES:
-        looking.SERIES[span] = Flight(partial(samples.read, span), list, fresh=60)
 
 
 def looks_with(look: Callable[[], Overview]) -> None:

@@ -161,7 +161,7 @@ def test_reports_are_answered_and_memory_stays_under_200_connections_that_misbeh
 
     post = "POST /admin/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nusername="
     follow = (
-        f"GET /api/v1/executions/{execution.pk}/events HTTP/1.1\r\nHost: localhost\r\n"
+        f"GET /api/v1/executions/{execution.pk} HTTP/1.1\r\nHost: localhost\r\n"
         f"Authorization: Bearer {read}\r\n\r\n"
     )
     headers = {"Authorization": f"Bearer {may_report}"}

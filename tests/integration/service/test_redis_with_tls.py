@@ -1,4 +1,4 @@
-"""Redis over TLS, with users of its ACL: the queue, the broker, the cache, and what is refused."""
+"""Redis over TLS, with users of its ACL: the queue, the broker, and what is refused."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,6 @@ from harbor_refresh.tasks.broker.redis_address import for_celery
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.web.redis_cache import RedisCache
 from tests.redis_with_tls import Certificates, RedisWithTLS, SentinelWithTLS
 
 LOGIN = "refresh:a%20secret@"
@@ -66,12 +65,6 @@ def test_messages_of_the_broker_pass_over_tls(server: RedisWithTLS) -> None:
         message = queue.get(timeout=120)
         message.ack()
     assert message.payload == "one"
-
-
-def test_the_cache_works_over_tls(server: RedisWithTLS) -> None:
-    cache = RedisCache(server.address(login=LOGIN), {})
-    assert cache.add("a", 1)
-    assert (cache.incr("a"), cache.get("a")) == (2, 2)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

@@ -120,7 +120,7 @@ def test_an_execution_in_quarantine_says_why(program: Program) -> None:
     assert program.get(f"/executions/{execution.pk}")["quarantine"] == "value too long"
 
 
-@pytest.mark.parametrize("path", ["", "/tasks", "/history", "/events"])
+@pytest.mark.parametrize("path", ["", "/tasks", "/history"])
 def test_an_unknown_execution_is_404(program: Program, path: str) -> None:
     assert program.get(f"/executions/7{path}", 404) == {
         "type": "about:blank",

@@ -1,19 +1,18 @@
 """A token that makes too many requests is told when to go on."""
 
+from collections import Counter
+
 import pytest
-from django.core.cache import cache
 from pytest_django import Settings
 
 from harbor_refresh.executions.api import access
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.news import signals
 from tests.integration.executions.api.api_client import Program, answered, token
 
 
 @pytest.fixture(autouse=True)
 def nothing_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.clear()
-    monkeypatch.setattr(access, "_cache_rests_until", 0.0)
+    monkeypatch.setattr(access, "_made", Counter())
 
 
 def test_a_token_that_has_used_up_its_minute_is_told_when_the_next_begins(
@@ -33,28 +32,7 @@ def test_a_token_that_has_used_up_its_minute_is_told_when_the_next_begins(
     program.get("/executions")
 
 
-def test_no_limit_counts_nothing(program: Program, settings: Settings) -> None:
+def test_without_a_limit_no_request_is_refused(program: Program, settings: Settings) -> None:
     settings.REFRESH_API_REQUESTS_PER_MINUTE = 0
-    program.get("/executions")
-    assert not cache._cache  # type: ignore[attr-defined]
-
-
-def test_a_cache_that_is_away_limits_nothing_and_is_not_asked_for_a_while(
-    program: Program, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.REFRESH_API_REQUESTS_PER_MINUTE = 1
-    asked: list[str] = []
-    told: list[str] = []
-
-    def fail(key: str) -> int:
-        asked.append(key)
-        raise ConnectionError("refused")
-
-    def listen(error: str, **_: object) -> None:
-        told.append(error)
-
-    monkeypatch.setattr(cache, "incr", fail)
-    signals.rate_unknown.connect(listen)
     for _ in range(3):
         program.get("/executions")
-    assert (len(asked), told) == (1, ["ConnectionError: refused"])

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.signals import post_save
 
 from harbor_refresh.executions.api.access import Scope
@@ -169,8 +170,8 @@ def test_dead_letters_that_could_not_all_be_sent_again_stay_and_the_log_has_no_e
         deliverer.deliver()
     entries, resend = AuditEntry.objects.count(), claims.resend
 
-    def and_then_the_database_is_away(ids: list[int]) -> int:
-        assert resend(ids) == 3
+    def and_then_the_database_is_away(dead: QuerySet[Delivery]) -> int:
+        assert resend(dead) == 3
         raise DatabaseAway
 
     monkeypatch.setattr(claims, "resend", and_then_the_database_is_away)

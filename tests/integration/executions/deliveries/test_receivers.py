@@ -489,7 +489,7 @@ def test_a_result_from_before_a_dead_letter_was_sent_again_records_nothing(
     (late,) = claims.claim(5, lease=0.0)
     (next_one,) = claims.claim(5, lease=60.0)
     claims.record([answers.result(next_one, answers.Answer(410, "it answered 410"))])
-    assert claims.resend([late.pk]) == 1
+    assert claims.resend(Delivery.objects.filter(pk=late.pk)) == 1
     (again,) = claims.claim(5, lease=60.0)
     assert again.attempts == late.attempts
     recorded = claims.record([answers.result(late, answers.Answer(204))])
