@@ -41,7 +41,7 @@ class Lease:
 
     @contextmanager
     def taken(self) -> Iterator[Held | None]:
-        """Take the lease for the block, and release it after that. If another process has it, yield that."""
+        """Take the lease for the block, and release it after that. If another process has it, yield which."""
         held = self.take()
         try:
             yield held

@@ -97,8 +97,8 @@ def reset(name: str) -> bool:
 
 def _set(name: str, rows: QuerySet[Limit], **values: Any) -> bool:
     """Write these values of a limit, if its row is among these; return whether it is. The next pass looks at it. A
-    key that waits for a slower rate waits for one job of the new rate at most. The limit is locked before its
-    paces, as by the sender."""
+    key that waits because of a slower rate then waits at most as long as one job of the new rate takes. The limit
+    is locked before its paces, as by the sender."""
     with transaction.atomic():
         if not rows.update(**values, swept_at=Now() - timedelta(days=1)):
             return False

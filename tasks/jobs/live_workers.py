@@ -61,8 +61,8 @@ ID = "HARBOR_REFRESH_NODE"
 def delete_dead_workers() -> list[str]:
     """Delete the workers that are suspected for the ttl and silent still, and suspect those that are silent for
     the ttl. Returns the names of the dead. Two looks, because after a pause of the database all are silent: then a
-    heartbeat (sql/beat.sql), which ends the suspicion, comes before the second. A time as far ahead is of a clock
-    that has gone back, and counts as silence."""
+    heartbeat (sql/beat.sql), which ends the suspicion, comes before the second. If the clock has gone back, a time
+    may lie ahead; from the ttl on, that counts as silence, too."""
     before, ahead = Now() - timedelta(seconds=TTL_SECONDS), Now() + timedelta(seconds=TTL_SECONDS)
     with absence_translated(), transaction.atomic():
         late = Node.objects.select_for_update(skip_locked=True).filter(suspected_at__lt=before)

@@ -46,8 +46,8 @@ class Run:
     """One run of a job: `number` is how many have begun, with it. `revision` is that of its reports. `job` is
     empty if the task is known to be that of the job.
 
-    It is on this worker, and in this process, if that is known. After a failover that has lost its begin, another
-    run has its number. On no worker: the run of a message, which has not begun."""
+    `worker` and `process` are where it runs, if that is known, because after a failover that has lost its begin
+    another run may have the same number. `worker` is None for the run of a message that has not begun."""
 
     task_id: int
     job: str

@@ -125,8 +125,8 @@ def fire_again() -> int:
         first, last = noted.aggregate(Min("pk"), Max("pk")).values()
         if first is None:
             return 0
-        with Lease("reports").taken() as held:
-            return 0 if held else _fire(noted, random.randint(first, last))  # noqa: S311  # no secret
+        with Lease("reports").taken() as other:
+            return 0 if other else _fire(noted, random.randint(first, last))  # noqa: S311  # no secret
 
 
 def _fire(noted: QuerySet[Job], begin: int) -> int:

@@ -102,8 +102,9 @@ def send_due(queues: Collection[str]) -> None:
 
 
 def send_admitted() -> None:
-    """Send the jobs that their limits let run now, also those of other workers' queues: these workers do not look
-    at the limits for a moment. A queue that only another Celery app of the project may have is left to it."""
+    """Send the jobs that their limits let run now, also those of other workers' queues, because these workers may
+    look at the limits only a moment later. A queue that only another Celery app of the project may have is left to
+    it."""
     app = current_app
     send([one for one in admit() if app.conf.task_create_missing_queues or one in app.amqp.queues])
 
@@ -174,8 +175,8 @@ publisher = PerProcess(lambda: BatchThread("publisher", _publish_or_say_why_not)
 
 
 def _publish(rows: Sequence[Row]) -> None:
-    """Publish in one batch what Celery's `send_task` would send. It looks up for each message what is the same for
-    all, which takes longer than the rest. A message that cannot be made ends its job."""
+    """Publish in one batch what Celery's `send_task` would send, without looking up for each message what is the
+    same for all, which would take longer than the rest. A message that cannot be made ends its job."""
     impossible, declared = list[Outcome](), set[str]()
     app, amqp = current_app, current_app.amqp
     # each row names its queue. A copy, to which it adds missing ones: Celery 5.6 counts all as those of a worker

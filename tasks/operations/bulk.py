@@ -107,8 +107,9 @@ def _tasks(ids: Sequence[int]) -> Mapping[int, int]:
     return dict(tasks.annotate(Count("pk")))
 
 
-#: Tasks of ours, and not of another runner: of a job, the gate of an open execution, and of a child. A child that
-#: has failed, or still runs, may have stopped jobs as well. Only its Success excludes failed and stopped ones.
+#: The tasks that no other runner reports: those of jobs, of gates of open executions, and of children. A child
+#: that has failed, or still runs, may have stopped jobs as well. Only its Success excludes failed and stopped
+#: ones.
 OF_A_JOB = Q(job__isnull=False)
 A_GATE = Q(Exists(Gate.objects.filter(task_id=OuterRef("pk"))))
 OF_A_CHILD = Q(Exists(Link.objects.filter(task_id=OuterRef("pk")))) & ~Q(status=Status.SUCCESS)

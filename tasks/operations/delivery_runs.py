@@ -70,11 +70,11 @@ def run() -> None:
             if is_paused():
                 deliverer.write_deliveries()  # the sweep leaves executions whose changes are not told
                 return
-            with lease.taken() as held:
-                if held:
+            with lease.taken() as other:
+                if other:
                     return
                 is_done = deliverer.deliver(_ask_handlers, go_on)
-            if is_done:
+            if is_done:  # a run that was asked for while this one had the lease has returned
                 deliverer.deliver(_ask_handlers, go_on)
     except DatabaseAway as exc:
         signals.database_away.send(sender=run, count=0, error=str(exc))
