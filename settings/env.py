@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,18 @@ def read(one: Declared, default: Any = None) -> Any:
     except (ValueError, TypeError, LookupError):
         got = "something else" if one.is_secret else repr(without_password(os.environ[one.name]))
         raise _bad(one.name, got, what_it_takes(one, as_text=True)) from None
-    return default | found if one.kind == "counts" else found
+    return default | found | _by_name(one) if one.kind == "counts" else found
+
+
+def _by_name(one: Declared) -> dict[str, int]:
+    """Whole numbers of variables for one name each, such as IMAGE_SCAN_EXECUTION_RETENTION_COUNT for IMAGE_SCAN in
+    VENDOR_EXECUTION_RETENTION_COUNT. They have precedence."""
+    suffix = one.name[one.name.index("_") :]
+    return {
+        variable.removesuffix(suffix): read(replace(one, name=variable, kind="integer"))
+        for variable in sorted(os.environ)
+        if variable.endswith(suffix) and variable not in (one.name, suffix) and text(variable)
+    }
 
 
 def words(name: str, default: str = "") -> list[str]:

@@ -75,11 +75,9 @@ class Actor(Task):  # type: ignore[type-arg]
 class Tick(Actor):
     """A scheduled task. It is not sent while `most_waiting` messages wait in its queue of the broker, so ticks do
     not pile up, however many beats run and however many workers are away. It expires late, because expiry compares
-    the clocks of two machines, and a clock that is a minute off must not stop the schedule. It has a time limit of
-    its own: that of a project would interrupt a long pass, or a deadline that stops a million jobs, each time."""
+    the clocks of two machines, and a clock that is a minute off must not stop the schedule."""
 
     abstract = True
-    soft_time_limit = time_limit = EXPIRES_SECONDS
     most_waiting = MAX_WAITING
 
     def apply_async(self, *args: Any, **options: Any) -> "AsyncResult[Any] | None":  # type: ignore[override]
@@ -92,6 +90,14 @@ class Tick(Actor):
     def go_on(self, *args: Any, after: float = 0) -> None:
         """Send the rest of the running tick, however many ticks wait: it takes the place of the running one."""
         super().apply_async(args, countdown=after, expires=EXPIRES_SECONDS)
+
+
+class LongTick(Tick):
+    """A tick with a time limit of its own: that of a project would interrupt a long pass, or a deadline that stops
+    a million jobs, each time. Frequent ticks have none, because Celery keeps the timer of each until its limit."""
+
+    abstract = True
+    soft_time_limit = time_limit = EXPIRES_SECONDS
 
 
 @shared_task(name="tasks.claim_batch", base=Tick)
@@ -149,7 +155,7 @@ def subscribe(instance: Any, **_: Any) -> None:
         instance.app.amqp.queues.select_add(CYCLES)
 
 
-@shared_task(name="tasks.recover_stale", base=Tick)
+@shared_task(name="tasks.recover_stale", base=LongTick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, and look after all that should not wait for its own schedule, which needs
     PostgreSQL alone: a Redis that is away does not hold it up."""
@@ -165,7 +171,7 @@ def _unless_away(work: Callable[[], object]) -> None:
         work()
 
 
-@shared_task(name="tasks.reconcile", base=Tick, most_waiting=MAX_WAITING_OF_RARE)
+@shared_task(name="tasks.reconcile", base=LongTick, most_waiting=MAX_WAITING_OF_RARE)
 def reconcile() -> dict[str, int]:
     outcome = reconciliation.reconcile(yielding=True)
     return {"looked_at": outcome.looked_at, "marked": outcome.marked}
@@ -177,7 +183,7 @@ def reap() -> dict[str, int]:
     return asdict(reap_jobs())
 
 
-@shared_task(name="tasks.sweep", base=Tick, bind=True, most_waiting=MAX_WAITING_OF_RARE)
+@shared_task(name="tasks.sweep", base=LongTick, bind=True, most_waiting=MAX_WAITING_OF_RARE)
 def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
     """Delete old executions and other old rows. One pass runs at a time.
 

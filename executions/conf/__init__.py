@@ -10,6 +10,8 @@ from harbor_refresh.executions.conf.declarations import declarations, declared, 
 
 #: In `retention_counts`: every vendor type that is not named.
 OTHERS = "*"
+#: Harbor's variable for the vendor type on the right has the name on the left in it.
+HARBORS_NAMES = {"PURGE_AUDIT": "PURGE_AUDIT_LOG"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +71,8 @@ class Intake:
         "counts",
         {},
         "How many executions to keep for each vendor type and vendor id; `*` stands for every other vendor type. "
-        "The [sweep](../howto/retention.md) deletes older executions that have ended. Harbor's variables for one "
-        "vendor type, such as `IMAGE_SCAN_EXECUTION_RETENTION_COUNT`, are not read.",
+        "The [sweep](../howto/retention.md) deletes older executions that have ended. The service also reads "
+        "Harbor's variables for one vendor type, such as `IMAGE_SCAN_EXECUTION_RETENTION_COUNT`.",
         at_least=1,
         at_most=1_000_000_000,
     )
@@ -92,6 +94,11 @@ class Intake:
         at_least=0,
         at_most=36_500,
     )
+
+    @property
+    def kept(self) -> dict[str, int]:
+        """How many executions to keep, by vendor type, and of `OTHERS`. All of a vendor type that is missing."""
+        return {HARBORS_NAMES.get(vendor, vendor): number for vendor, number in self.retention_counts.items()}
 
 
 DECLARED = declarations(Intake)

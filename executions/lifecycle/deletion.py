@@ -7,7 +7,7 @@ Every transaction that needs several locks takes them in one order, so none wait
 3. their jobs, which the database deletes with their tasks;
 4. their changes that are not told, and their rows in quarantine, each in id order.
 
-The sweep waits for a lock only briefly (sweep.py).
+The sweep takes 1 and 2, and leaves out what it would have to wait for (`delete_final`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -60,22 +60,34 @@ def delete_ended(execution_id: int) -> None:
         _delete_locked(locked)
 
 
-def delete_many_ended(execution_ids: Iterable[int], *, only_told: bool = False) -> list[int]:
+def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
     """Delete those of the executions that have ended; return them. The others have a task that is not final, or no
     tasks and no final status, or a row of another program names them. This is decided under the locks of rows and
-    tasks, so no task is added or run again in between. `only_told`: an end that is not refreshed, or a change that
-    subscribers have not been told, keeps its execution as well."""
+    tasks, so no task is added or run again in between."""
     refuse_if_attached(Operation.DELETE)
     with transaction.atomic():
         ended = [pk for pk, has_ended in _lock(execution_ids).items() if has_ended]
-        if only_told:
-            untold = StatusChange.objects.filter(execution_id=OuterRef("pk"), told=False)
-            told = Execution.objects.filter(~Exists(untold), pk__in=ended, status__in=FINAL)
-            ended = list(told.order_by("pk").values_list("pk", flat=True))
         named = referenced(ended)
         free = [pk for pk in ended if pk not in named]
         _delete_locked(free)
     return free
+
+
+def delete_final(execution_ids: Sequence[int]) -> tuple[int, int]:
+    """Delete those of these executions that have ended, in one transaction that waits for no lock; return how
+    many executions and how many tasks it deleted. Two at once: each deletes the rows that it locked first.
+
+    It leaves out an execution that is not final, that has a task that is not final, or that another transaction
+    has locked, or one of its tasks. The lock of an execution keeps tasks from being added, so the next statement,
+    with its newer snapshot, sees every task.
+    """
+    refuse_if_attached(Operation.DELETE)
+    with transaction.atomic():
+        final = Execution.objects.filter(pk__in=execution_ids, status__in=FINAL).order_by("pk")
+        locked = list(final.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        free, tasks = run("locks/lock_final_tasks", ids=locked)[0] if locked else ([], 0)
+        _delete_locked(free)
+    return len(free), tasks
 
 
 def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:

@@ -30,7 +30,7 @@ class Retention:
     @classmethod
     def of_settings(cls) -> "Retention":
         conf = intake_settings()
-        counts = dict(conf.retention_counts)
+        counts = conf.kept
         age = timedelta(days=conf.retention_days) if conf.retention_days else None
         return cls(counts, counts.pop(OTHERS, None), age)
 

@@ -11,17 +11,10 @@ from typing import Any
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.database import (
-    LOCK_TIMEOUT,
-    absence_translated,
-    first_line,
-    in_halves,
-    set_limit,
-    sqlstate,
-)
+from harbor_refresh.executions.database import absence_translated, first_line, in_halves
 from harbor_refresh.executions.errors import LeaseLost, RefreshError
 from harbor_refresh.executions.lifecycle import crash_points, retention
-from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.lifecycle.housekeeping import HOUSEKEEPING, forget_orphans, shorten_histories
 from harbor_refresh.executions.lifecycle.lease import Held, Lease
 from harbor_refresh.executions.lifecycle.retention import Position, Retention
@@ -69,8 +62,8 @@ def sweep(
     """Sweep, page by page; each page commits by itself.
 
     1. Take the lease, which each transaction extends before it deletes.
-    2. Delete the executions that retention does not keep (retention.py), in short transactions. One that the
-       database refuses to delete, because a row of the project names it, is passed.
+    2. Delete the executions that retention does not keep (retention.py), in short transactions that wait for no
+       lock. One that the database refuses to delete, because a row of the project names it, is passed.
     3. Shorten long histories, and delete the old rows of other tables (housekeeping.py).
 
     Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2. A step that
@@ -140,11 +133,10 @@ class _Sweep:
         for batch in page.batches():
             for ids, deleted in in_halves(self._delete, batch):
                 if isinstance(deleted, Exception):
-                    if sqlstate(deleted) != LOCK_TIMEOUT:
-                        refused[ids[0]] = first_line(deleted)
+                    refused[ids[0]] = first_line(deleted)
                 else:
-                    self.outcome.executions += len(deleted)
-                    self.outcome.tasks += sum(page.found[pk][1] for pk in deleted)
+                    self.outcome.executions += deleted[0]
+                    self.outcome.tasks += deleted[1]
                     crash_points.reach("swept", ids)
             self.progress(self.outcome)
             # the next message reads this page again, and would meet again what was refused, or is locked
@@ -155,12 +147,9 @@ class _Sweep:
         self.outcome.example = self.outcome.example or next((f"{pk}: {why}" for pk, why in passed.items()), "")
         return page.next
 
-    def _delete(self, ids: Sequence[int]) -> list[int]:
-        """A row that another transaction has locked is waited for only briefly, because the others are locked
-        meanwhile: it is found alone, and left for the next sweep."""
+    def _delete(self, ids: Sequence[int]) -> tuple[int, int]:
         with self._rest_after(), self.lease.fenced():
-            set_limit("lock_timeout", "200ms")
-            return delete_many_ended(ids, only_told=True)
+            return delete_final(ids)
 
     def _forgets(self, step: str, delete: Callable[[int], tuple[int, int | None]]) -> Step:
         """Return a step that deletes old rows: `delete` returns how many, and the id to go on after."""

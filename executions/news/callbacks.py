@@ -11,6 +11,8 @@ from copy import copy
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Callback, Delivery, Execution, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
@@ -30,15 +32,25 @@ find: Callable[[str], Call | None] = lambda _: None  # noqa: E731
 def make_subscriptions(callbacks: Sequence[Callback]) -> None:
     """Make the subscriptions of these callbacks that are missing. A start does so before its transaction: of two
     transactions that make the same one, the second waits for the end of the first."""
-    handlers = sorted({one.handler for one in callbacks})
-    rows = [Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{one}", handler=one) for one in handlers]
-    Subscription.objects.bulk_create(rows, ignore_conflicts=True)
+    handlers = {one.handler for one in callbacks}
+    known = Subscription.objects.filter(kind=Kind.CALLBACK, handler__in=handlers).values_list("handler", flat=True)
+    missing = sorted(handlers.difference(known))
+    new = [Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{one}", handler=one) for one in missing]
+    Subscription.objects.bulk_create(new, ignore_conflicts=True)
 
 
 def record(execution_id: int, callbacks: Sequence[Callback]) -> None:
     """Record these callbacks for a new execution, in the transaction that makes it and before its status can
-    change. So each of its ends finds the callbacks, and their subscriptions, which are made before and never
-    deleted."""
+    change. So each of its ends finds the callbacks and their subscriptions. If a subscription is being deleted,
+    this waits for that, and makes another one. A deletion that comes later waits for this transaction, and is
+    refused."""
+    handlers = {one.handler for one in callbacks}
+    if handlers - _held(handlers):
+        make_subscriptions(callbacks)
+        if missing := sorted(handlers - _held(handlers)):
+            raise Refused(
+                f"a webhook may have the name of a callback, {PREFIX + missing[0]!r}: give it another one"
+            )
     rows = [copy(one) for one in callbacks]  # a transaction that is tried again has the same callbacks
     for row in rows:
         row.execution_id = execution_id
@@ -61,6 +73,11 @@ def tell_first_failure(execution_id: int) -> None:
     new = [Delivery(subscription=one, **execution, **change) for one in listen.order_by("pk")]
     if Delivery.objects.bulk_create(new):
         tell_changes_written_after_commit()
+
+
+def _held(handlers: set[str]) -> set[str]:
+    """Those that have a subscription, which is not deleted before the end of the transaction."""
+    return {handler for (handler,) in run("deliveries/hold_callback_subscriptions", handlers=sorted(handlers))}
 
 
 def function_of(handler: str) -> Callable[[Change], None] | None:

@@ -8,7 +8,7 @@ Operators grep for these lines and docs/reference/log.md lists them, so their wo
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from logging import INFO, WARNING
+from logging import ERROR, INFO, WARNING
 from typing import Any
 
 from django.dispatch import Signal
@@ -40,6 +40,7 @@ def logged(level: int, text: str, *names: str) -> Signal:
     return signal
 
 
+handler_nameless = logged(ERROR, "The handler %s is not called: another subscription has its name", "handler")
 handler_missing = logged(
     WARNING, "Handler %s has no code in this worker: it is told nothing until its code is back", "handler"
 )

@@ -33,9 +33,10 @@ from harbor_refresh.executions.text import said_by
 #: Its guessed types would forbid overriding its options.
 beat: Any = beats_admin
 
-admin.site.unregister(
-    (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule)
-)
+for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
+    # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered
+    if type(admin.site.get_model_admin(model)) is djangos:
+        admin.site.unregister(model)
 
 
 class OnlySuperusersChange(ModelAdmin):
@@ -66,6 +67,9 @@ class UserAdmin(OnlySuperusersChange, NotedAdmin, DjangoUserAdmin, ModelAdmin): 
             (title, options | {"fields": [field for field in options["fields"] if field != "password"]})
             for title, options in fieldsets
         ]
+
+
+admin.site.unregister((PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule))
 
 
 class TaskSelectWidget(UnfoldAdminSelectWidget, beat.TaskSelectWidget):  # type: ignore[misc]

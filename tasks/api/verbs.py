@@ -10,6 +10,7 @@ from pydantic import Field
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionId, TaskId
+from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs_of
@@ -39,8 +40,11 @@ def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its unfinished tasks become Stopped. Waiting jobs do not begin; running jobs are asked to stop. An execution
     that has ended stays as it is."""
     with noted(person_of(request), Word.STOP, Target.EXECUTION, execution_id) as entry:
-        entry.outcome = outcome_of(len(stop_jobs_of([execution_id]).executions))
-        return detail(execution_id)  # if there is none, it raises, and no entry is written
+        stopped = stop_jobs_of([execution_id])
+        if not stopped.found:
+            raise NoSuchExecution(execution_id)
+        entry.outcome = outcome_of(len(stopped.executions))
+    return detail(execution_id)
 
 
 @router.post(

@@ -63,12 +63,11 @@ def _names() -> Iterator[CheckMessage]:
     if not is_service():
         return
     for name in sorted(os.environ):
-        is_ours = name.startswith(PREFIX) or name.endswith(("MAX_DANGLING_HOURS", "_EXECUTION_RETENTION_COUNT"))
+        is_ours = name.startswith(PREFIX) or name == "MAX_DANGLING_HOURS"
         if is_ours and not hasattr(settings, name.removesuffix("_FILE")):
             yield Warning(
                 f"{name} is no setting, or no longer one, so it has no effect.",
-                hint="Remove it. Intervals are rows of the schedule, in the admin. All counts of retention are in "
-                "VENDOR_EXECUTION_RETENTION_COUNT.",
+                hint="Remove it. Intervals are rows of the schedule, in the admin.",
                 id="harbor_tasks.W002",
             )
 

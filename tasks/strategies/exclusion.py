@@ -58,8 +58,8 @@ def cycle_lock() -> Iterator[Callable[[], bool] | None]:
             lock.release()
 
 
-#: Made in the main process of a worker, from which its other processes are forked. The first byte says that the
-#: name is not in the file system, which only Linux has: so nothing is left when the worker ends.
+#: Made in the main process of a worker, from which its other processes are forked. The first byte keeps
+#: the name out of the file system, so nothing is left when the worker ends. Only Linux has such names.
 OF_THIS_WORKER = f"\0harbor_refresh.cycle.{secrets.token_hex(8)}"
 
 

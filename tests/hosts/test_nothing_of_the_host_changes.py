@@ -91,7 +91,7 @@ def test_its_own_variables_and_settings_mean_its_own_servers(tmp_path: Path) -> 
 
         conf, intake = refresh_settings(), intake_settings()
         asked = [conf.redis_url, conf.max_attempts, conf.report_url, conf.interval]
-        print(json.dumps([*asked, intake.retention_days, intake.retention_counts, intake.history_days]))
+        print(json.dumps([*asked, intake.retention_days, intake.kept, intake.history_days]))
     """
     assert Host(tmp_path, "none").ask(asked) == ["redis://localhost:6379/0", 5, "", 30, 0, {}, 0]
     own = """

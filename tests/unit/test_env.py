@@ -218,3 +218,14 @@ def test_a_random_secret_and_one_that_is_not_set_are_not_refused(
     monkeypatch.setenv(NAME, "")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
     env.refuse_known_secret(NAME)
+
+
+def test_a_variable_for_one_name_has_precedence_over_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Harbor spells them: IMAGE_SCAN_EXECUTION_RETENTION_COUNT."""
+    monkeypatch.setenv(NAME, "A:1,B:2")
+    monkeypatch.setenv("B_VARIABLE", "5")
+    monkeypatch.setenv("P2P_C_VARIABLE", " 6 ")
+    monkeypatch.setenv("D_VARIABLE", "")
+    assert READERS["counts"]() == {"A": 1, "B": 5, "P2P_C": 6}
+    monkeypatch.setenv("B_VARIABLE", "many")
+    assert "B_VARIABLE: got 'many', takes a whole number from 1 to 2,000" in refused(READERS["counts"])

@@ -115,15 +115,13 @@ def test_an_attached_service_that_would_take_no_marks_is_refused() -> None:
 
 
 def test_a_variable_that_no_setting_reads_is_named_at_the_start_and_stops_no_program() -> None:
-    ours = {"REFRESH_HARBOR_SECRET_FILE": str(ROOT / "LICENSE"), "VENDOR_EXECUTION_RETENTION_COUNT": "SBOM:2"}
-    given = {"REFRESH_CHUNK": "7", "MAX_DANGLING_HOURS": "1", "SBOM_EXECUTION_RETENTION_COUNT": "3", **ours}
+    given = {"REFRESH_CHUNK": "7", "MAX_DANGLING_HOURS": "1", "REFRESH_HARBOR_SECRET_FILE": str(ROOT / "LICENSE")}
     ran = run([sys.executable, "-c", "from harbor_refresh import wsgi"], **given)
     assert ran.returncode == 0
     said = "WARNING harbor_refresh: At the start: harbor_tasks.W002: "
     assert [name for name in given if f"{said}{name} is no setting" in ran.stderr] == [
         "REFRESH_CHUNK",
         "MAX_DANGLING_HOURS",
-        "SBOM_EXECUTION_RETENTION_COUNT",
     ]
 
 

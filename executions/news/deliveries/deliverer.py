@@ -126,7 +126,10 @@ def keep_rows() -> None:
             }
             if not rows.filter(handler=name, **of_code).exists():
                 new = {"name": f"{PREFIX}{name}"[-MAX_NAME:], **of_code}
-                Subscription.objects.update_or_create(of_code, new, kind=Kind.HANDLER, handler=name)
+                try:
+                    Subscription.objects.update_or_create(of_code, new, kind=Kind.HANDLER, handler=name)
+                except IntegrityError:
+                    signals.handler_nameless.send(sender=keep_rows, handler=name)
         gone = rows.exclude(handler__in=wanted).filter(missing_since=None)
         if missing := list(gone.order_by("pk").values_list("handler", flat=True)):
             gone.update(missing_since=Now())

@@ -15,7 +15,7 @@ from django.utils import timezone
 from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import allow_long_statements, violates
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
-from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.models import Callback, Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.news.deliveries import addresses, answers, deliverer
@@ -95,10 +95,10 @@ def in_words(row: Subscription) -> str:
 
 
 def delete(subscription_id: int) -> None:
-    """Delete a subscription and its deliveries. What is being sent still arrives. Raises Refused for that of
-    callbacks, because a start that is not committed yet may have one. The subscription is locked before its
-    pending deliveries, as by results, which are recorded before that or find no delivery any more. Those that have
-    ended go first: there may be millions, and new deliveries of all subscriptions would wait for the lock."""
+    """Delete a subscription and its deliveries. What is being sent still arrives. Raises Refused for that of a
+    callback which executions have. The subscription is locked before its pending deliveries, as by
+    results, which are recorded before that or find no delivery any more. Those that have ended go first: there may
+    be millions, and new deliveries of all subscriptions would wait for the lock."""
     its = Delivery.objects.filter(subscription_id=subscription_id)
     with transaction.atomic():
         allow_long_statements()
@@ -106,8 +106,8 @@ def delete(subscription_id: int) -> None:
         row = Subscription.objects.select_for_update().filter(pk=subscription_id).first()
         if row is None:
             raise NoSuchSubscription(subscription_id)
-        if row.kind == Kind.CALLBACK:
-            raise Refused(f"executions may have callbacks of {row.handler}, which would be lost")
+        if row.kind == Kind.CALLBACK and Callback.objects.filter(handler=row.handler).exists():
+            raise Refused(f"executions have callbacks of {row.handler}, which would be lost")
         its._raw_delete(using="default")
         Subscription.objects.filter(pk=subscription_id)._raw_delete(using="default")
 

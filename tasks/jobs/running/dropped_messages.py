@@ -7,20 +7,19 @@ released. Of a body that cannot be decoded Celery says nothing, so its job is se
 """
 
 import logging
+import time
 from typing import Any
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.worker import state
 from celery.worker.request import Request
-from django.db import DatabaseError, transaction
 
-from harbor_refresh.executions.database import absence_translated, first_line, set_limit
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by
 from harbor_refresh.tasks.jobs.live_workers import this_worker
-from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take
+from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take_apart
 from harbor_refresh.tasks.pipeline.own_connections import beside_the_pool
 
 log = logging.getLogger("harbor_refresh")
@@ -58,15 +57,16 @@ def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: 
     end(fields.get("id"), fields.get(HEADER), Status.ERROR, why)
 
 
-#: The end of a run waits so long for the lock of its task, because another end may hold it for a moment.
-LOCKED = "500ms"
+#: The end of a run is tried for so long while its task is locked, because another end may hold it for a moment.
+LOCKED_SECONDS, TRY_SECONDS = 0.5, 0.05
 
 
 def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False, process: Any = None) -> None:
     """End the job of a dropped message, if no run has begun: sent -> ended; or its run, which `has_begun` and
     whose process is killed, in this process if it is known: running -> ended. A message that names no job ends
     none. Log that the database is away, or refuses, and do not raise: it must not end the worker. Nor may it wait
-    for the end of a long transaction, because nothing else answers the broker."""
+    for the end of a long transaction, because nothing else answers the broker: it tries a run's end again for
+    LOCKED_SECONDS."""
     found = run_of(header)
     if found is None or not is_text(job, MAX_JOB_ID, at_least=1):
         return
@@ -74,10 +74,15 @@ def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = Fa
     its = Run(task_id, job, number)
     if has_begun:
         its = Run(task_id, job, number + 1, worker=this_worker.id, process=process)
-    why = made_storable(why)[:MAX_MESSAGE]
+    why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + LOCKED_SECONDS * has_begun
     try:
-        with beside_the_pool(), absence_translated(), transaction.atomic():  # the main process keeps no connection
-            set_limit("lock_timeout", LOCKED if has_begun else "1ms")
-            take([Outcome(its, status, why)])
-    except (DatabaseAway, DatabaseError) as exc:
-        log.warning("Could not write of task %d that %s: %s", task_id, why, first_line(exc))
+        with beside_the_pool():  # the main process keeps no connection
+            while is_locked := bool(take_apart([Outcome(its, status, why)]).left):
+                if time.monotonic() >= until:
+                    break
+                time.sleep(TRY_SECONDS)
+        trouble = "its task is locked" if is_locked else ""
+    except DatabaseAway as exc:
+        trouble = str(exc)
+    if trouble:
+        log.warning("Could not write of task %d that %s: %s", task_id, why, trouble)

@@ -44,6 +44,7 @@ USE_CASES: dict[str, Callable[[int], Any]] = {
     "finish": lambda pk: stops.finish(pk, Status.SUCCESS),
     "delete one that has ended": deletion.delete_ended,
     "delete those that have ended": lambda pk: deletion.delete_many_ended([pk]),
+    "delete in the sweep": lambda pk: deletion.delete_final([pk]),
     "retry": again.retry_failed,
     "resume": again.resume_stopped,
     "run a job again": lambda pk: again.run_job_again(1),

@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution
 from harbor_refresh.executions.lifecycle import retention
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_many_ended
+from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final
 from harbor_refresh.executions.lifecycle.gates import close
 from harbor_refresh.executions.lifecycle.links import by_level, family
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -255,7 +255,7 @@ def test_a_child_that_was_swept_keeps_its_end_in_its_parent(changed: list[Member
     child, other = made(root), made(root)
     end(child, "Error")
     drain(changed)
-    assert delete_many_ended([child.pk], only_told=True) == [child.pk]
+    assert delete_final([child.pk]) == (1, 1)
     assert progress(root.pk).counts == {"Error": 1, "Running": 1}
     end(other)
     drain(changed)

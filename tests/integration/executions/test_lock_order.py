@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
-from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_many_ended
+from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final, delete_many_ended
 from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -92,6 +92,7 @@ def test_no_two_of_them_deadlock(webhook: Subscription) -> None:
         at_once(
             each(delete_ended),
             lambda chosen=ids: delete_many_ended(shuffled(chosen)),
+            lambda chosen=ids: delete_final(shuffled(chosen)),
             lambda chosen=ids: delete(shuffled(chosen)[:2]),
             lambda chosen=tasks: report([Report(pk, "Running", 1) for pk in shuffled(chosen)]),
             lambda chosen=tasks: report([Report(pk, "Success", 1) for pk in shuffled(chosen)]),

@@ -101,7 +101,7 @@ def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages
 def test_the_service_keeps_as_many_as_harbor_of_what_its_environment_does_not_name(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    monkeypatch.setenv("VENDOR_EXECUTION_RETENTION_COUNT", "REPLICATION:2,PURGE_AUDIT_LOG:3,SCAN_ALL:4")
+    monkeypatch.setenv("VENDOR_EXECUTION_RETENTION_COUNT", "REPLICATION:2,PURGE_AUDIT:3,SCAN_ALL:4")
     name = "VENDOR_EXECUTION_RETENTION_COUNT"
     setattr(settings, name, env.read(DECLARED["retention_counts"], base.DEFAULTS_OF_SERVICE[name]))
     kept_of = {"IMAGE_SCAN": 1, "SBOM": 1, "SCAN_ALL": 4, "PURGE_AUDIT_LOG": 3, "EXECUTION_SWEEP": 10}

@@ -23,6 +23,7 @@ from tests.integration.checks.examined import W, found
 from tests.integration.concurrency import (
     Pause,
     in_background,
+    one_after_the_other,
     statement_held_open,
     wait_until,
 )
@@ -264,13 +265,19 @@ def test_a_callback_is_called_although_its_execution_is_deleted_meanwhile() -> N
     assert not Callback.objects.exists()
 
 
-def test_the_subscription_of_a_callback_is_not_deleted() -> None:
+def test_the_subscription_of_a_callback_stays_while_an_execution_has_the_callback() -> None:
     execution = started(on_complete=note.s())
     subscription = Subscription.objects.get()
-    with pytest.raises(Refused, match=r"^executions may have callbacks of callbacks\.note, which would be lost$"):
+    with pytest.raises(Refused, match=r"^executions have callbacks of callbacks\.note, which would be lost$"):
         subscriptions.delete(subscription.pk)
     ends(execution)
     assert tell() == [("note", execution.pk, "Success", 1)]
+    delete([execution.pk])
+    subscriptions.delete(subscription.pk)
+    assert not Subscription.objects.exists()
+    again = started(on_complete=note.s())
+    ends(again)
+    assert tell() == [("note", again.pk, "Success", 1)]
 
 
 def test_the_first_start_with_a_callback_delays_no_other_start_with_it() -> None:
@@ -285,6 +292,28 @@ def test_the_first_start_with_a_callback_delays_no_other_start_with_it() -> None
         lock.rollback()
         ends(first())
     assert set(tell()) == {("note", without_jobs.pk, "Success", 1), ("note", first().pk, "Success", 1)}
+
+
+def test_a_subscription_that_is_deleted_while_an_execution_is_started_stays() -> None:
+    """The start is not committed when the deletion begins."""
+    delete([started(on_complete=note.s()).pk])
+    subscription = Subscription.objects.get()
+    with pytest.raises(Refused):
+        one_after_the_other(lambda: started(on_complete=note.s()), lambda: subscriptions.delete(subscription.pk))
+    execution = TrackedExecution.objects.get()
+    ends(execution)
+    assert tell() == [("note", execution.pk, "Success", 1)]
+
+
+def test_an_execution_that_is_started_while_the_subscription_is_deleted_makes_another_one() -> None:
+    delete([started(on_complete=note.s()).pk])
+    subscription = Subscription.objects.get()
+    _, execution = one_after_the_other(
+        lambda: subscriptions.delete(subscription.pk), lambda: started(on_complete=note.s())
+    )
+    ends(execution)
+    assert tell() == [("note", execution.pk, "Success", 1)]
+    assert Subscription.objects.get().pk != subscription.pk
 
 
 itself: list[Any] = []

@@ -1,7 +1,6 @@
 """Ends that the main process of a worker writes: its message was revoked or rejected, or it took too long."""
 
 import os
-import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -170,10 +169,10 @@ def test_a_limit_is_written_although_its_task_was_locked_for_a_moment(
 ) -> None:
     """By the end of another job, for example, which the same job needs."""
     monkeypatch.setattr(Request, "on_timeout", lambda *_: None)
-    monkeypatch.setattr(dropped_messages, "LOCKED", "60s")
+    monkeypatch.setattr(dropped_messages, "LOCKED_SECONDS", 60)
     begun(message, node=this_worker.id)
     with transaction_held_open(holds_the_task) as commit:
-        threading.Timer(0.2, commit).start()
+        monkeypatch.setattr(time, "sleep", lambda _: commit())
         limited(message).on_timeout(False, 2)
     assert rows() == {"j": ("ended", 1)}
 

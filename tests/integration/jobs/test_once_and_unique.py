@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from harbor_refresh.celery import app
 from harbor_refresh.executions.errors import AlreadyUnderWay, Contended, Refused
-from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
@@ -129,7 +129,7 @@ def test_beats_in_processes_of_their_own_start_one_each_night() -> None:
 def test_the_key_lives_as_long_as_its_execution(sweeps: bool) -> None:
     first = mirrored()
     ends(first)
-    assert delete_many_ended([first.pk], only_told=sweeps) == [first.pk]
+    assert delete_final([first.pk]) == (1, 2) if sweeps else delete([first.pk]) == 1
     assert not Terms.objects.exists()
     assert mirrored().is_new
 

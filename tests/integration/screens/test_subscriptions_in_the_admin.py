@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import AuditEntry, Callback, Delivery, Subscription
-from harbor_refresh.executions.news.callbacks import make_subscriptions
+from harbor_refresh.executions.news.callbacks import record
 from harbor_refresh.executions.news.deliveries import deliverer, subscriptions
 from tests.integration.admin_client import act, signed_in, text, told
 from tests.integration.concurrency import in_background, statement_held_open, wait_until
@@ -168,11 +168,12 @@ def test_the_page_of_a_webhook_has_its_state_and_its_last_error_and_sends_a_test
     assert "Last error" not in shown(signed_in("view_subscription")), "it is of a delivery"
 
 
-def test_the_subscription_of_a_callback_is_not_deleted(admin: Client) -> None:
-    make_subscriptions([Callback(handler="x.y", statuses=["Success"])])
+def test_the_subscription_of_a_callback_that_executions_have_is_not_deleted(admin: Client) -> None:
+    (execution,) = ended(1)
+    record(execution.pk, [Callback(handler="x.y", statuses=["Success"])])
     row = Subscription.objects.get()
     assert told(act(admin, SUBSCRIPTIONS, "delete_chosen", [row.pk])) == [
-        "error: callback x.y is not deleted: executions may have callbacks of x.y, which would be lost."
+        "error: callback x.y is not deleted: executions have callbacks of x.y, which would be lost."
     ]
     assert Subscription.objects.exists()
     assert not AuditEntry.objects.exists()
