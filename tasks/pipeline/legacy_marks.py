@@ -102,7 +102,7 @@ class LegacyMarks(ExecutionQueue):
             if is_turned:
                 yield count
         if is_turned:
-            self._redis.unlink(self.keys.attempts)  # the failures of its members are nothing to Harbor
+            self._redis.delete(self.keys.attempts)  # the failures of its members are nothing to Harbor
             return
         for page in self.pages_of_members():
             for part in pages(names.sorted_out(page)[0], LOOK):

@@ -35,9 +35,11 @@ if not is_back then
     return set == '' and redis.call('DEL', unpack(marks)) or redis.call('SREM', set, unpack(marks))
 end
 if set == '' then
-    for _, mark in ipairs(marks) do
-        redis.call('SET', mark, '')
+    local written = {}
+    for i, mark in ipairs(marks) do
+        written[2 * i - 1], written[2 * i] = mark, ''
     end
+    redis.call('MSET', unpack(written))
 else
     redis.call('SADD', set, unpack(marks))
 end
