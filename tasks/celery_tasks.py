@@ -93,8 +93,9 @@ class Tick(Actor):
 
 
 class LongTick(Tick):
-    """A tick with a time limit of its own: that of a project would interrupt a long pass, or a deadline that stops
-    a million jobs, each time. Frequent ticks have none, because Celery keeps the timer of each until its limit."""
+    """A tick with a time limit of a day, because that of a project would interrupt a long pass, or a deadline that
+    stops a million jobs, each time. Frequent ticks have none, because Celery keeps the timer of each until its
+    limit."""
 
     abstract = True
     soft_time_limit = time_limit = EXPIRES_SECONDS

@@ -156,7 +156,7 @@ def report_by_job(report: HookReport, task_id: int = NO_TASK) -> None:
     The job id finds the task. If no task has it, the id in the address does, unless that task belongs to another
     job: so a report that comes before the job id of its task is stored is not lost.
 
-    It is one statement, so it needs no transaction of its own. After the commit the execution is marked and, after
+    It is one statement, so it needs no transaction. After the commit the execution is marked and, after
     a stop, refreshed. If the process dies after the statement, the sender tries again, which changes nothing, and
     reconcile finds the execution.
     """

@@ -38,7 +38,8 @@ def page(chosen: Filter, limit: int, below: int | None) -> tuple[list[Execution]
         rows = rows.filter(pk__gte=floor)
     items = list(chosen.apply(rows)[:limit])
     vendor_keys.read_for(items)
-    return items, items[-1].pk if len(items) == limit else floor or None
+    is_full = len(items) == limit
+    return items, items[-1].pk if is_full else (floor or None)
 
 
 def _has_index(chosen: Filter) -> bool:

@@ -1,4 +1,4 @@
-"""The id of a request, which is added to every line that its thread writes meanwhile."""
+"""The id of a request, which is added to every line that its thread writes while it handles the request."""
 
 import re
 import secrets

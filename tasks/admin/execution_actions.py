@@ -40,7 +40,7 @@ MAX_CHOSEN, MAX_LISTED = 100, 5
 RELEASED = "released from quarantine and will be refreshed soon"
 #: The permissions of the verbs that need others than `run`.
 PERMISSIONS: dict[str, str] = {Word.REFRESH: "act", Word.DELETE: "remove", Word.RELEASE: "release"}
-#: A confirmation counts no longer.
+#: A confirmation counts for so long at most.
 COUNT_SECONDS = 1.0
 
 

@@ -72,7 +72,7 @@ def send(
     queues: Iterable[str], *, limited: Sequence[int] = (), most: int = MOST, publish: Publish | None = None
 ) -> None:
     """Send the next jobs of these queues, as far as there is room. Before that, admit jobs with the keys of the
-    tasks `limited`. Unless `publish` says so, a thread of its own publishes them."""
+    tasks `limited`. They are published by `publish`, or else by the publisher's thread."""
     its_queues = {*queues, *(admit(limited) if limited else ())}
     for queue in its_queues:
         _send("sending/pick", publish, queue=queue, floor=FLOOR, each=EACH, most=most)

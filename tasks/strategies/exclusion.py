@@ -65,8 +65,8 @@ OF_THIS_WORKER = f"\0harbor_refresh.cycle.{secrets.token_hex(8)}"
 
 @contextmanager
 def only_cycle_of_this_worker() -> Iterator[bool]:
-    """Yield True, at once, unless another process or thread of this worker runs a cycle: a socket has the name
-    meanwhile. The kernel frees the name when the process dies. Outside a worker only threads share it."""
+    """Yield True, at once, unless another process or thread of this worker runs a cycle: during a cycle a socket
+    has the name. The kernel frees the name when the process dies. Outside a worker only threads share it."""
     with socket.socket(socket.AF_UNIX) as held:
         try:
             held.bind(OF_THIS_WORKER)

@@ -48,8 +48,8 @@ def rights(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("attach.columns", "Harbor's tables have all needed columns", Server.DATABASE, shown=ATTACH)
 def columns(facts: Facts) -> Iterator[CheckMessage]:
-    """Harbor 2.9 and newer have all columns of our models. Without the right USAGE no table is seen, which is a
-    problem of its own."""
+    """Harbor 2.9 and newer have all columns of our models. Without the right USAGE no table is seen; the check of
+    rights tells that."""
     fields = [field for model in (Execution, Task) for field in model._meta.concrete_fields]
     names = [f"{one.model._meta.db_table}.{one.column}" for one in fields]
     missing = [name for (name,) in run("columns", needed=names, types=[one.db_type(connection) for one in fields])]

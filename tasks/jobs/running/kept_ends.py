@@ -108,9 +108,12 @@ class JobResult:
 def results(execution_id: int) -> Iterator[JobResult]:
     """Yield the results, in the order in which the jobs were given, a page at a time. Raises NoSuchExecution."""
     place = 0
-    while page := list(results_of(execution_id).filter(pk__gt=place).order_by("pk")[:PAGE]):
+    while True:
+        page = list(results_of(execution_id).filter(pk__gt=place).order_by("pk")[:PAGE])
         for end in page:
             place = end.pk
             yield JobResult(end.pk, end.job.name, native(end.result), end.why_not, end.job.task.extra_attrs)
+        if len(page) < PAGE:
+            break
     if not place and not Execution.objects.filter(pk=execution_id).exists():
         raise NoSuchExecution(execution_id)
