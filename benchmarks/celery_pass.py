@@ -23,7 +23,7 @@ def drain(servers: Servers, options: Namespace, meters: Meters, show: Show) -> t
 
     The workers are ready before the clock starts, like the nodes of the other strategies before `go`, because the
     time to start them does not depend on the backlog. Until then the queue is paused, as it is while the database
-    is away.
+    is down.
 
     Return whether the budget ended the pass, and how many refreshes the workers have logged.
     """

@@ -6,7 +6,7 @@ process those of the measured servers. OPTIONS is the JSON of the options that t
 1. Start the servers, or make a schema and a database of our own on existing servers.
 2. Take over the environment of those servers, set up Django and migrate.
 3. Run the experiment. Each row is written when it is measured.
-4. Remove everything from the servers, whatever happened. Exit 0; 1 if a server is away or a process ended early;
+4. Remove everything from the servers, whatever happened. Exit 0; 1 if a server is down or a process ended early;
    128 plus its number after a signal.
 """
 

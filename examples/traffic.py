@@ -70,7 +70,7 @@ def main() -> None:
         try:
             make_traffic()
             delete_the_oldest()
-        except Exception as exc:  # a server is away: print it once, and try again
+        except Exception as exc:  # a server is down: print it once, and try again
             if not trouble:
                 print(f"{type(exc).__name__}: {exc}".strip(), "Trying again.", flush=True)
             trouble = True

@@ -12,7 +12,7 @@ from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 from harbor_refresh.executions import sql
 from harbor_refresh.executions.attached.attachment import HARBORS_MODELS, is_attached
 from harbor_refresh.executions.errors import (
-    DatabaseAway,
+    DatabaseDown,
     DatabaseRefused,
     PoolerRefused,
     RightMissing,
@@ -28,7 +28,7 @@ RIGHT_MISSING = "42501"
 #: connections, 57P shutting down or starting up, 25006 a standby that takes no writes, 25P03 a transaction
 #: that was idle too long. An error without a SQLSTATE is a broken connection. The rest of class 53 is not
 #: in the list, because a single execution can exhaust memory or temporary files.
-AWAY = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
+DOWN = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
 #: A lock was not free within `lock_timeout`.
 LOCK_TIMEOUT = "55P03"
 #: What passes by itself: a row stayed locked, a deadlock, a statement that was cancelled because it took too long.
@@ -39,7 +39,7 @@ NAMED = "a row of the project names it: delete that row first, or let it name no
 HELD = "another transaction has held the row for too long, or the statement took too long"
 
 #: A connection that was refused has no SQLSTATE in libpq, only a text. A server that speaks another language than
-#: English counts as away, which is true enough.
+#: English counts as down, which is true enough.
 REFUSED = re.compile(
     r"authentication failed|no password supplied|(role|user|database) \".*\" does not exist|no pg_hba\.conf entry"
     r"|not permitted to log in|permission denied for database|not currently accepting connections"
@@ -135,9 +135,9 @@ def delete_first(rows: QuerySet[Any], at_most: int) -> int:
 
 @contextmanager
 def absence_translated() -> Iterator[None]:
-    """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged. DatabaseRefused
+    """Raise DatabaseDown if the database is down; an error about the work itself passes unchanged. DatabaseRefused
     (it answers and refuses the connection) and TableLocked (another transaction holds a whole table, as a
-    migration does) are DatabaseAway as well: a worker waits for each, and a command tells a person which it is.
+    migration does) are DatabaseDown as well: a worker waits for each, and a command tells a person which it is.
 
     The broken connection is closed, so that the next attempt makes a new one.
     """
@@ -149,7 +149,7 @@ def absence_translated() -> Iterator[None]:
             raise TableLocked(f"PostgreSQL: another transaction holds a table: {first_line(exc)}") from exc
         broken = state is None and isinstance(exc, OperationalError | InterfaceError)
         lacks_right = state == RIGHT_MISSING or (is_attached() and UNSEEN.match(str(exc)) is not None)
-        if not broken and not lacks_right and not (state or "").startswith(AWAY):
+        if not broken and not lacks_right and not (state or "").startswith(DOWN):
             raise
         connection.close()
         kind = RightMissing if lacks_right else _absence(str(exc) if broken else "")
@@ -167,11 +167,11 @@ def _names_a_table(exc: Exception) -> bool:
     return found is not None and (found.statement_position or found.internal_position) is not None
 
 
-def _absence(text: str) -> type[DatabaseAway]:
+def _absence(text: str) -> type[DatabaseDown]:
     """The error for the text of a connection that was not made."""
     if POOLER_REFUSED.search(text):
         return PoolerRefused
-    return DatabaseRefused if REFUSED.search(text) else DatabaseAway
+    return DatabaseRefused if REFUSED.search(text) else DatabaseDown
 
 
 def violates(exc: Exception, constraint: str) -> bool:
@@ -192,14 +192,14 @@ def in_halves(
 ) -> Iterator[tuple[Sequence[Item], Result | Exception]]:
     """Do it with all items, in one transaction of `do`. If the database refuses, do it with each half, until a
     refused item is alone. Yields each part, in order, with its result, or a refused item with the error. Raises
-    DatabaseAway if the database is away, because no item is at fault.
+    DatabaseDown if the database is down, because no item is at fault.
 
     A deferred constraint refuses at the commit, so it is isolated only if the caller is in no transaction.
     """
     try:
         with absence_translated():
             result = do(items)
-    except DatabaseAway:
+    except DatabaseDown:
         raise
     except refusals as exc:
         if len(items) <= 1:

@@ -100,7 +100,7 @@ class NoInstance(RefreshError):
 
 
 class QueueUnavailable(RefreshError):
-    """Redis is away; nothing is lost, reconcile finds what was not marked."""
+    """Redis is down; nothing is lost, reconcile finds what was not marked."""
 
 
 class QueueRefused(QueueUnavailable):
@@ -115,19 +115,19 @@ class LeaseLost(RefreshError):
     """Another process took over the lease of this work, because it had expired."""
 
 
-class DatabaseAway(RefreshError):
-    """The database is away."""
+class DatabaseDown(RefreshError):
+    """The database is down."""
 
 
-class TableLocked(DatabaseAway):
+class TableLocked(DatabaseDown):
     """Another transaction, such as a migration, holds a whole table; the work goes back to the queue and waits."""
 
 
-class NotMigrated(DatabaseAway):
+class NotMigrated(DatabaseDown):
     """The tables are missing, or those of another release; type: python manage.py migrate"""
 
 
-class DatabaseRefused(DatabaseAway):
+class DatabaseRefused(DatabaseDown):
     """The database answers, and refuses this program."""
 
 

@@ -265,7 +265,7 @@ class Client:
             cursor = page["next"]
 
     def wait(self, execution_id: int, timeout: float = math.inf) -> Json:
-        """Wait until the execution has ended, and return it. If the service is away, wait until it is back.
+        """Wait until the execution has ended, and return it. If the service is down, wait until it is back.
 
         Raises TimedOut. Send your own reports first (`flush`), or the execution does not end.
         """

@@ -15,7 +15,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.lifecycle.lease import LEASE
 from harbor_refresh.executions.lifecycle.sweep import sweep as sweep_executions
@@ -74,7 +74,7 @@ class Actor(Task):  # type: ignore[type-arg]
 
 class Tick(Actor):
     """A scheduled task. It is not sent while `most_waiting` messages wait in its queue of the broker, so ticks do
-    not pile up, however many beats run and however many workers are away. It expires late, because expiry compares
+    not pile up, however many beats run and however many workers are down. It expires late, because expiry compares
     the clocks of two machines, and a clock that is a minute off must not stop the schedule."""
 
     abstract = True
@@ -159,16 +159,16 @@ def subscribe(instance: Any, **_: Any) -> None:
 @shared_task(name="tasks.recover_stale", base=LongTick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, and look after all that should not wait for its own schedule, which needs
-    PostgreSQL alone: a Redis that is away does not hold it up."""
+    PostgreSQL alone: a Redis that is down does not hold it up."""
     with ExitStack() as then:  # which calls the last one first, and each of them although another one fails
         # fire_again is called last, because the report target may be slow
         for work in (fire_again, delivery_runs.recover, terms.carry_out, gates.close_overdue):
-            then.callback(_unless_away, work)
+            then.callback(_unless_down, work)
         return recover(idle=not waiting(WORK))
 
 
-def _unless_away(work: Callable[[], object]) -> None:
-    with suppress(DatabaseAway), absence_translated():
+def _unless_down(work: Callable[[], object]) -> None:
+    with suppress(DatabaseDown), absence_translated():
         work()
 
 
@@ -243,7 +243,7 @@ def _limited() -> Iterator[None]:
     keep_result=True,
     max_attempts=bulk.ATTEMPTS,
     max_retries=bulk.ATTEMPTS - 1,
-    autoretry_for=(DatabaseAway,),
+    autoretry_for=(DatabaseDown,),
     retry_kwargs={"countdown": 5},
     retry_on_worker_lost=False,
     ignore_result=True,

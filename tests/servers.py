@@ -29,7 +29,7 @@ MOST_PARTS = 32
 
 def own_ports() -> range:
     """A part of the ports for each process of a run. A port is free between its choice and the start of its
-    server, and while the server is away, so two processes could choose the same."""
+    server, and while the server is down, so two processes could choose the same."""
     parts = min(MOST_PARTS, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     return ports._RANGE[number % parts :: parts]

@@ -1,7 +1,7 @@
 """Slow traffic without an end, so that `make up` has something to show.
 
 The demo creates an execution every other second; its tasks take from some seconds to half a minute. It keeps a
-bounded number of executions, waits while the database is away, and finishes what an earlier demo left unfinished.
+bounded number of executions, waits while the database is down, and finishes what an earlier demo left unfinished.
 LABEL in `extra_attrs` tells its executions from others.
 """
 
@@ -15,7 +15,7 @@ from django.db import connection
 
 from examples.simulation.plan import VENDORS
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway, NoSuchExecution
+from harbor_refresh.executions.errors import DatabaseDown, NoSuchExecution
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -52,23 +52,23 @@ class Demo:
         self._schedule(0, self._new_execution)
 
     def run(self) -> None:
-        away = False
+        down = False
         while True:
             due, number, act = heapq.heappop(self._acts)
             self._sleep(max(0.0, due - self._now()))
             try:
                 with absence_translated():
                     act()
-            except DatabaseAway as exc:
-                if not away:
+            except DatabaseDown as exc:
+                if not down:
                     self._tell(f"{exc}. Waiting for it to come back.")
-                away = True
+                down = True
                 heapq.heappush(self._acts, (due, number, act))
                 self._sleep(RETRY_SECONDS)
             else:
-                if away:
+                if down:
                     self._tell("The database is back.")
-                away = False
+                down = False
 
     def _schedule(self, seconds: float, act: Act) -> None:
         heapq.heappush(self._acts, (self._now() + seconds, next(self._number), act))

@@ -19,7 +19,7 @@ class NotDrained(Exception):
 
 
 def wait_until_drained(timeout: float, watch: Watch = lambda stats: None) -> None:
-    """Wait until queue and processing are empty. `watch` is called with all stats; None means that Redis is away.
+    """Wait until queue and processing are empty. `watch` is called with all stats; None means that Redis is down.
 
     Raise NotDrained after `timeout` seconds; its text says what to do.
     """
@@ -44,7 +44,7 @@ def describe(stats: Stats | None) -> str:
     if not stats.nodes:
         return f"{waits}, and no worker sends heartbeats. {START_A_WORKER}"
     if stats.pause_ms:
-        return f"{waits}, {len(stats.nodes)} live processes; they pause because the database was away."
+        return f"{waits}, {len(stats.nodes)} live processes; they pause because the database was down."
     return f"{waits}, {len(stats.nodes)} live processes."
 
 

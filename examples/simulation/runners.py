@@ -15,7 +15,7 @@ from django.db import connection
 
 from examples.simulation.plan import WHOLE, Move, Plan
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
@@ -62,7 +62,7 @@ def create_executions(plan: Plan, progress: Progress = lambda count: None) -> Cr
 class Runners:
     """Carries out a plan on the executions created for it, at `rate` moves a second (0: no limit).
 
-    A runner gives up when the database is away for longer than `patience` seconds.
+    A runner gives up when the database is down for longer than `patience` seconds.
     """
 
     def __init__(self, plan: Plan, created: Created, *, rate: float, patience: float) -> None:
@@ -110,7 +110,7 @@ class Runners:
             try:
                 with absence_translated():
                     return self._make_moves(moves)
-            except DatabaseAway:
+            except DatabaseDown:
                 if time.monotonic() > deadline or self._over.wait(RETRY_SECONDS):
                     raise
 

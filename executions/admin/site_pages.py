@@ -26,7 +26,7 @@ from django.urls import URLPattern, reverse
 from django.views.decorators.http import require_safe
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway, RefreshError
+from harbor_refresh.executions.errors import DatabaseDown, RefreshError
 
 View = Callable[..., HttpResponseBase]
 T = TypeVar("T", bound="type[admin.ModelAdmin[Any]]")
@@ -89,7 +89,7 @@ def admin_url(name: str, *args: Any) -> str:
 
 
 #: What an open page shows for a 503 of ours; a proxy also answers 503.
-AWAY = {"X-Trouble": "PostgreSQL is unavailable"}
+DOWN = {"X-Trouble": "PostgreSQL is unavailable"}
 NOT_STORED = {"Cache-Control": "private, no-store"}
 
 
@@ -104,8 +104,8 @@ def live_view(may_view: Callable[[HttpRequest], bool], news: Callable[..., dict[
                 if may_view(request):
                     return JsonResponse(news(request, *args, **options), headers=NOT_STORED)
                 return HttpResponse(status=403)
-        except DatabaseAway:
-            return HttpResponse(status=503, headers=AWAY)
+        except DatabaseDown:
+            return HttpResponse(status=503, headers=DOWN)
         except RefreshError:
             return HttpResponse(status=404)
 

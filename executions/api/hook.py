@@ -29,7 +29,7 @@ from harbor_refresh.executions.api.schemas import MAX_MESSAGE, NO_NUL
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.errors import DatabaseAway, NoTaskYet, OwnedByHarbor, Refused, TaskDeleted
+from harbor_refresh.executions.errors import DatabaseDown, NoTaskYet, OwnedByHarbor, Refused, TaskDeleted
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID, NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import is_deleted
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, after_commit, count_refused
@@ -123,7 +123,7 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
             raise Problem(405, "Not allowed", "takes POST", {"Allow": "POST"})
         may_report(request)
         _take(read(request.body), _id(task_id))
-    except (Problem, Error, DatabaseAway, RequestDataTooBig) as exc:
+    except (Problem, Error, DatabaseDown, RequestDataTooBig) as exc:
         return answer(request, exc)
     except (TaskDeleted, NoTaskYet, OwnedByHarbor) as exc:
         count_refused(Source.HOOK, 1)

@@ -23,8 +23,8 @@ MAX_ERRORS = 20
 
 NOT_AS_DESCRIBED, TOO_LARGE = "The request is not as described", "The request is too large"
 #: What callers are told instead of the text of these errors, which names servers, accounts and tables.
-SERVERS = (errors.DatabaseAway, errors.QueueUnavailable)
-AWAY = "send the request again after `Retry-After` seconds; the log of the service says why"
+SERVERS = (errors.DatabaseDown, errors.QueueUnavailable)
+DOWN = "send the request again after `Retry-After` seconds; the log of the service says why"
 #: The refusals that are counted: the caller is at fault, or was too quick.
 COUNTED = (400, 401, 403, 409, 413, 422, 429)
 
@@ -45,8 +45,8 @@ STATUSES: Mapping[type[Exception], tuple[int, str]] = {
     errors.AlreadyUnderWay: (409, "It is under way"),
     errors.Refused: (400, "It cannot be used"),
     errors.Contended: (503, "Try again"),
-    errors.DatabaseAway: (503, "The database is away"),
-    errors.QueueUnavailable: (503, "Redis is away"),
+    errors.DatabaseDown: (503, "The database is down"),
+    errors.QueueUnavailable: (503, "Redis is down"),
 }
 
 
@@ -102,16 +102,16 @@ def _ours(status: int, title: str, exc: Exception) -> Problem:
     headers = LATER if status == 503 or isinstance(exc, errors.NoTaskYet) else {}
     # the only problem that a program should tell from others of the same status
     more = {"type": "urn:harbor-refresh:owned-by-harbor"} if isinstance(exc, errors.OwnedByHarbor) else {}
-    return Problem(status, title, AWAY if isinstance(exc, SERVERS) else str(exc), headers, **more)
+    return Problem(status, title, DOWN if isinstance(exc, SERVERS) else str(exc), headers, **more)
 
 
 def _of_the_database(exc: Error) -> Problem:
-    """A database that is away, or a row that stays locked for longer than a request waits, passes by itself."""
+    """A database that is down, or a row that stays locked for longer than a request waits, passes by itself."""
     try:
         with absence_translated():
             raise exc
-    except errors.DatabaseAway as away:
-        return problem_of(away)
+    except errors.DatabaseDown as down:
+        return problem_of(down)
     except Error:
         if sqlstate(exc) in PASSING:
             return Problem(503, "Try again", HELD, LATER)

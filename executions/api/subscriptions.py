@@ -80,7 +80,7 @@ class SubscriptionOut(Schema):
     failures: int = Field(description="The number of failed requests since the last answer.")
     failing_since: datetime | None
     retry_at: datetime | None = Field(
-        description="Nothing is sent before this time, because the receiver is away."
+        description="Nothing is sent before this time, because the receiver is down."
     )
     old_secret_until: datetime | None = Field(
         description="Until this time the old secret signs requests, too. Null: there is no old secret."
@@ -149,7 +149,7 @@ def _seen_by(request: HttpRequest) -> type[SubscriptionOut]:
     "/subscriptions/{subscription_id}", **needs(Scope.MANAGE, "Change a webhook", SubscriptionOut, 400, 404)
 )
 def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, body: SubscriptionChanges) -> Any:
-    """A webhook that was waiting because its receiver was away is tried again at once."""
+    """A webhook that was waiting because its receiver was down is tried again at once."""
     changes = body.model_dump(exclude_unset=True)
     with _noted(request, Word.CHANGE, subscription_id) as entry:
         row = subscriptions.change(subscription_id, **changes)

@@ -20,5 +20,5 @@ def paced(name: str, value: Number) -> Number:
 
 #: How long a request to a webhook may take in all. A receiver that answers first and works later needs less.
 DELIVER_TIMEOUT_SECONDS = paced("DELIVER_TIMEOUT_SECONDS", 10.0)
-#: After so long a delivery that was never accepted becomes a dead letter: a receiver may be away for a weekend.
+#: After so long a delivery that was never accepted becomes a dead letter: a receiver may be down for a weekend.
 DELIVER_MAX_AGE_SECONDS = 3 * 86_400.0

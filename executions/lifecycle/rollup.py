@@ -17,7 +17,7 @@ from harbor_refresh.executions.database import (
     run,
     sqlstate,
 )
-from harbor_refresh.executions.errors import DatabaseAway, NoSuchExecution
+from harbor_refresh.executions.errors import DatabaseDown, NoSuchExecution
 from harbor_refresh.executions.lifecycle import crash_points, links
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news import counters, signals
@@ -51,7 +51,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
        isolated. A row for whose locks the transaction waited too long is `locked`, and with `wait` it has failed.
 
-    Raises DatabaseAway if the database is away, or if another transaction holds a whole table: neither is the
+    Raises DatabaseDown if the database is down, or if another transaction holds a whole table: neither is the
     fault of a row, and each half would wait as long again. A failure is counted after the transaction, which is
     rolled back.
     """
@@ -91,14 +91,14 @@ def _refused(execution_id: int, refusal: Exception, wait: bool) -> Refreshed:
 
 
 def refresh_at_once(execution_ids: Sequence[int]) -> None:
-    """Refresh after a commit, for a caller whose own work is done. A database that is away is signalled and not
+    """Refresh after a commit, for a caller whose own work is done. A database that is down is signalled and not
     raised; reconcile finds what was missed."""
     if not execution_ids:
         return
     try:
         outcome = refresh(execution_ids)
-    except DatabaseAway as exc:
-        signals.database_away.send(sender=refresh_at_once, count=len(execution_ids), error=str(exc))
+    except DatabaseDown as exc:
+        signals.database_down.send(sender=refresh_at_once, count=len(execution_ids), error=str(exc))
     else:
         if outcome.failed:
             signals.refreshed.send(sender=refresh_at_once, outcome=outcome)

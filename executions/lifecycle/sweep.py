@@ -118,7 +118,7 @@ class _Sweep:
         try:
             with absence_translated():
                 return self.steps[step](*position)
-        except RefreshError:  # the database is away, or another sweep has the lease
+        except RefreshError:  # the database is down, or another sweep has the lease
             raise
         except Exception as exc:
             self.outcome.failed[step] = exc

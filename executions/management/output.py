@@ -123,7 +123,7 @@ RIGHTS: dict[type[Exception], str] = {
 
 def _advice(error: errors.RefreshError) -> str:
     """What an absent server means, and what to type. Two errors say it themselves."""
-    is_absence = isinstance(error, errors.QueueUnavailable | errors.DatabaseAway)
+    is_absence = isinstance(error, errors.QueueUnavailable | errors.DatabaseDown)
     if not is_absence or isinstance(error, errors.NotMigrated | errors.TableLocked):
         return ""
     if not is_attached() and type(error) in RIGHTS:

@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from harbor_refresh.executions.database import absence_translated, run
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.models import Counter
 
 Series = tuple[str, str]
@@ -121,14 +121,14 @@ class Kept:
             if time.monotonic() < self._due_at:
                 return
             self._due_at = time.monotonic() + self.SECONDS
-        with suppress(DatabaseAway), absence_translated():
+        with suppress(DatabaseDown), absence_translated():
             transaction.on_commit(self.write, robust=True)
 
     def write(self) -> None:
-        """Add the counts that are kept. If the database is away, they are lost."""
+        """Add the counts that are kept. If the database is down, they are lost."""
         with self._lock:
             amounts, self._amounts = self._amounts, collections.Counter()
-        with suppress(DatabaseAway), absence_translated():
+        with suppress(DatabaseDown), absence_translated():
             add(amounts)
 
 

@@ -45,7 +45,7 @@ handler_missing = logged(
     WARNING, "Handler %s has no code in this worker: it is told nothing until its code is back", "handler"
 )
 #: A claim is released, and its attempt is not counted.
-database_away = logged(WARNING, "The database is away, %d executions wait for it: %s", "count", "error")
+database_down = logged(WARNING, "The database is down, %d executions wait for it: %s", "count", "error")
 released_from_quarantine = logged(INFO, "Released %d executions from quarantine for another try", "count")
 closed_overdue = logged(
     WARNING, "Closed %d open executions at their time limit: their producers did not close them", "count"

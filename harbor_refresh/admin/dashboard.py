@@ -120,9 +120,9 @@ def cards(overview: Overview) -> list[dict[str, str]]:
     failures = f"{sum(failed):,}" if failed else UNKNOWN
     lately = f"in the last two minutes; {_count(state.failed_before)} that wait have failed before"
     workers = _count(None if state.nodes is None else len(state.nodes))
-    died = "Redis is away" if state.dead is None else f"worker processes; {len(state.dead)} died in the last hour"
+    died = "Redis is down" if state.dead is None else f"worker processes; {len(state.dead)} died in the last hour"
     drift = "no pass has ended yet" if state.drifted is None else f"{plural(state.drifted, 'lost mark')} found"
-    jobs = "the broker is away" if "broker" in state.absent else "run now"
+    jobs = "the broker is down" if "broker" in state.absent else "run now"
     if state.messages is not None:
         jobs += f"; {plural(sum(state.messages.values()), 'message waits', 'messages wait')} with the broker"
     oldest = state.oldest_waiting  # 0 if none waits
@@ -155,7 +155,7 @@ def _limits(limits: Sequence[Mapping[str, Any]]) -> tuple[str, str, str, str]:
 
 def _waiting_note(state: ServiceState) -> str:
     if state.pause:
-        return "no worker claims: the database was away"
+        return "no worker claims: the database was down"
     return "paused by an operator" if WORK in (state.paused or ()) else "since it was put on the queue"
 
 

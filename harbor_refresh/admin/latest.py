@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.core.checks import CheckMessage
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Shown, problems
 from harbor_refresh.tasks.jobs.limits import in_use
@@ -53,7 +53,7 @@ def take() -> Overview:
                 if not any(point.refreshes is not None for point in points[-2:]):
                     samples.record(state)
                 known = {"points": points, "told": events.latest(EVENTS), "limits": in_use()}
-        except DatabaseAway as exc:
+        except DatabaseDown as exc:
             unknown: dict[str, Any] = dict.fromkeys(OF_DATABASE)
             state = replace(state, absent={**state.absent, "database": str(exc)}, **unknown)
     return Overview(datetime.now(UTC), state, findings(state), **known)

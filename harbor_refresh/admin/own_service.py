@@ -96,7 +96,7 @@ def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Calla
             try:
                 getattr(beat.PeriodicTaskAdmin, name)(self, request, queryset)
             except OperationalError as exc:
-                messages.error(request, f"The broker is away, so not all of them were sent: {said_by(exc)}")
+                messages.error(request, f"The broker is down, so not all of them were sent: {said_by(exc)}")
 
     return act
 

@@ -52,7 +52,7 @@ def current_user(handler: Any) -> Any:
     session = handler.get_cookie(settings.SESSION_COOKIE_NAME) or ""
     try:
         name = _thread.submit(_staff_of, session, options.read_only).result(PATIENCE_SECONDS)
-    except Exception:  # the database is away
+    except Exception:  # the database is down
         return None
     if name is None:  # a redirect to the admin, which leads back, would have no end
         raise HTTPError(403, DENIED)

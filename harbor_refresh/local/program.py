@@ -38,7 +38,7 @@ def follow(root: Path, arguments: list[str], environ: MutableMapping[str, str]) 
     """Add the variables of the running stack; return whether there are any.
 
     `manage.py test` makes a database of its own. If `make up` ends a moment later, the command fails, because its
-    servers are away.
+    servers are down.
     """
     named = any(environ.get(name) or environ.get(f"{name}_FILE") for name in ADDRESSES)
     if named or environ.get("DJANGO_SETTINGS_MODULE") != SETTINGS or arguments[1:2] == ["test"]:

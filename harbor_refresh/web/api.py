@@ -43,7 +43,7 @@ ERRORS = {
     413: "The body is too large, or has too many commas, `[` and `{`, also in texts; `detail` says which.",
     422: "The request does not match the description; `errors` says where.",
     429: "The token has used up its requests for this minute. `Retry-After` says how long to wait.",
-    503: "PostgreSQL or Redis is away, or a row stays locked. Try again after `Retry-After` seconds.",
+    503: "PostgreSQL or Redis is down, or a row stays locked. Try again after `Retry-After` seconds.",
 }
 
 

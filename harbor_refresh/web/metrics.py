@@ -70,7 +70,7 @@ COUNTERS = (
     Counted("executions_claimed", "executions that ticks have claimed and sent to workers"),
     Counted("executions_recovered", "executions whose claim was recovered from a dead or slow worker"),
     Counted("drift_marked", "executions with drift that reconcile has found and marked"),
-    Counted("marks_lost", "executions that could not be marked, because Redis was away; reconcile finds them"),
+    Counted("marks_lost", "executions that could not be marked, because Redis was down; reconcile finds them"),
     Counted("quarantines", "executions that were quarantined after too many failures"),
     Counted(
         "reports",

@@ -25,7 +25,7 @@ from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.news.counters import Histogram, Totals, totals
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import what_is_wrong
@@ -65,7 +65,7 @@ counts: Flight[Totals | None] = Flight(absence_translated()(totals), lambda: Non
 
 class Scrape(Collector):
     """Collect the metrics for one scrape. Unknown values are left out, because a 0 would be wrong; `server_up`
-    says which server is away."""
+    says which server is down."""
 
     def collect(self) -> Iterator[Metric]:
         state = looks.answer()
@@ -76,7 +76,7 @@ class Scrape(Collector):
                 if value is not None:
                     family.add_metric([label] if gauge.labels else [], value)
             yield family
-        with suppress(DatabaseAway):
+        with suppress(DatabaseDown):
             if (found := counts.answer()) is not None:
                 yield from _counted(found)
 
@@ -103,14 +103,14 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 if this process can take reports, else 503, and say which server is away.
+    """Answer 200 if this process can take reports, else 503, and say which server is down.
 
-    Why it is away is told to a probe, which asks the process itself, and not through a proxy: the reason names
+    Why it is down is told to a probe, which asks the process itself, and not through a proxy: the reason names
     addresses of our network.
     """
     found = {"database": databases.answer(), "redis": redises.answer()}
     is_ready, is_stranger = not found["database"], came_through_a_proxy(request)
-    shown = {name: (trouble and ("away" if is_stranger else trouble)) or "ok" for name, trouble in found.items()}
+    shown = {name: (trouble and ("down" if is_stranger else trouble)) or "ok" for name, trouble in found.items()}
     return JsonResponse({"ready": is_ready, **shown}, status=200 if is_ready else 503)
 
 
@@ -121,7 +121,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         with absence_translated():
             if not _is_near(request) and not may[Scope.READ](request):
                 raise unauthorized()
-    except (Problem, DatabaseAway) as exc:
+    except (Problem, DatabaseDown) as exc:
         return answer(request, exc)
     return HttpResponse(generate_latest(Scrape()), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 

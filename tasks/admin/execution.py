@@ -155,7 +155,7 @@ class ExecutionAdmin(LegendAdmin):
         try:
             findings = diagnose(parse_id(object_id) or 0).findings
         except QueueUnavailable as exc:
-            findings = (f"Redis is away, so this is unknown. {exc}",)
+            findings = (f"Redis is down, so this is unknown. {exc}",)
         return {"parts": {"place": render_to_string("tasks/admin/execution_place.html", {"findings": findings})}}
 
     def running(self, request: HttpRequest, object_id: str) -> dict[str, Any]:

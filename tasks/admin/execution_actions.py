@@ -20,7 +20,7 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import HELD, NAMED, PASSING, REFERENCE, absence_translated, sqlstate
 from harbor_refresh.executions.errors import (
     Contended,
-    DatabaseAway,
+    DatabaseDown,
     NoSuchExecution,
     NoSuchTask,
     QueueUnavailable,
@@ -151,14 +151,14 @@ def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
 
 @contextmanager
 def errors_shown(request: HttpRequest) -> Iterator[None]:
-    """Show a message if a server is away. Work done before stays done, and its message is shown too.
+    """Show a message if a server is down. Work done before stays done, and its message is shown too.
 
     Redis is waited for only once, however many executions are chosen.
     """
     try:
         with absence_translated(), absence_remembered():
             yield
-    except (QueueUnavailable, DatabaseAway) as exc:
+    except (QueueUnavailable, DatabaseDown) as exc:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")
     except (NoSuchTask, Task.DoesNotExist):
         messages.warning(request, "Nothing was done: the task does not exist any more.")

@@ -99,7 +99,7 @@ class QueueAdmin(ModelAdmin):
         return [live, *super().get_urls()]
 
     def live(self, request: HttpRequest) -> dict[str, Any]:
-        """Look, and return the parts of the page by name. With Redis away, those that it knows are empty."""
+        """Look, and return the parts of the page by name. With Redis down, those that it knows are empty."""
         found = queue_tables(may_change=self.has_change_permission(request))
         parts: dict[str, str] = {"numbers": render_to_string("tasks/admin/queue_numbers.html", found)}
         for name in ("queues", "limits", "nodes", "waiting"):
@@ -135,7 +135,7 @@ class QueueAdmin(ModelAdmin):
 
 
 def queue_tables(*, may_change: bool) -> dict[str, Any]:
-    """Return the tables by name, `numbers`, and `notes` of what is paused or away. With Redis away, there are no
+    """Return the tables by name, `numbers`, and `notes` of what is paused or down. With Redis down, there are no
     numbers, and the queues and the limits are the only tables."""
     known = paused()
     shown: dict[str, Any] = {"notes": [_told(one) for one in known.values()]}

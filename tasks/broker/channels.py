@@ -24,8 +24,8 @@ from harbor_refresh.tasks.queue.connection import BRIEF_SECONDS, NOT_ADMITTED
 COUNTED = ("amqp", "pyamqp", "redis", "sentinel")
 #: What the 404 of a queue that does not exist says. That of a queue whose node of a cluster is down is a 404, too.
 NO_QUEUE = "no queue"
-#: What a broker of either kind raises if it is away, besides the errors that its transport names.
-AWAY = (OperationalError, OSError, AMQPError, MessageNacked)
+#: What a broker of either kind raises if it is down, besides the errors that its transport names.
+DOWN = (OperationalError, OSError, AMQPError, MessageNacked)
 
 
 def address() -> Address:
@@ -109,7 +109,7 @@ def glance(seconds: float) -> Iterator[Any]:
         )
         yield connection.default_channel
         connection.release()
-    except (*AWAY, *connection.connection_errors, *connection.channel_errors) as exc:
+    except (*DOWN, *connection.connection_errors, *connection.channel_errors) as exc:
         said = str(exc) or type(exc).__name__
         is_refused = isinstance(exc, (AccessRefused, NotAllowed, *NOT_ADMITTED))
         raise (QueueRefused if is_refused else QueueUnavailable)(f"{kind()}: {said}") from exc

@@ -9,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from harbor_refresh.executions.conf.declarations import is_service
 from harbor_refresh.executions.database import Statements, absence_translated
-from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, RefreshError
+from harbor_refresh.executions.errors import DatabaseDown, QueueUnavailable, RefreshError
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, read_address
 from harbor_refresh.tasks.checks.registry import Server
@@ -21,7 +21,7 @@ run = Statements(__package__)
 
 #: How long a worker has to answer a question of Celery's remote control.
 REPLY_SECONDS = 1.5
-#: How long one answer of Redis may take for a check. A server that needs longer counts as away.
+#: How long one answer of Redis may take for a check. A server that needs longer counts as down.
 REDIS_SECONDS = 2.0
 
 
@@ -123,7 +123,7 @@ class Facts:
 
     @cached_property
     def redis_servers(self) -> tuple[RedisServer, ...]:
-        """The Redis of the queue; and that of the broker if it is another, and is not away, which is a problem
+        """The Redis of the queue; and that of the broker if it is another, and is not down, which is a problem
         of its own."""
         other = self.broker
         if other is None or other is self.redis or self.absence(Server.BROKER):
@@ -134,8 +134,8 @@ class Facts:
         if self.glance:
             reason = self.glance.absent.get(server.name.lower())
             is_its_own = not (server == Server.BROKER and "redis" in self.glance.absent)
-            is_away = self.glance.is_migrated or server != Server.DATABASE
-            return RefreshError(reason) if reason and is_its_own and is_away else None
+            is_down = self.glance.is_migrated or server != Server.DATABASE
+            return RefreshError(reason) if reason and is_its_own and is_down else None
         try:
             if server == Server.DATABASE:
                 with absence_translated(), connection.cursor() as cursor:
@@ -148,7 +148,7 @@ class Facts:
                         channels.try_rights(channel)
             elif self.broker.server == Server.BROKER:  # the queue's Redis is asked for itself
                 self.broker.client.ping()
-        except (DatabaseAway, QueueUnavailable) as exc:
+        except (DatabaseDown, QueueUnavailable) as exc:
             return exc
         return None
 

@@ -40,7 +40,7 @@ def reachable(facts: Facts) -> Iterator[CheckMessage]:
         )
     elif exc:
         yield Error(
-            f"PostgreSQL is away. {str(exc).rstrip('.')}.\nNo report can be stored and no status refreshed. What "
+            f"PostgreSQL is down. {str(exc).rstrip('.')}.\nNo report can be stored and no status refreshed. What "
             "was committed is safe.",
             hint=f"Workers go on by themselves when it is back. Start it, or correct {place}. Look with: "
             f"{_pg_isready()}",

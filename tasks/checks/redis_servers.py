@@ -52,7 +52,7 @@ def _unreachable(kind: str, name: str, variable: str, exc: Exception, meaning: s
         todo = f"Correct the user, the password and the path in {place}, or give that user {rights}"
         return Error(f"{name} answers and refuses this program. {exc}", todo)
     todo = f"Workers reconnect by themselves. Start it, or correct {place}. Look with: {look}"
-    return Error(f"{name} is away, or does not answer in time. {str(exc).rstrip('.')}.\n{meaning}", todo)
+    return Error(f"{name} is down, or does not answer in time. {str(exc).rstrip('.')}.\n{meaning}", todo)
 
 
 @check("redis.primary", "Redis takes writes", Server.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))

@@ -2,7 +2,7 @@
 
 A check looks at Facts, changes nothing, and yields Django's `Error` (work stops, is lost or delayed without end)
 or `Warning`. `msg` says what is wrong and, on a second line, what that means; `hint` says what to type. A check of
-a server that is away is not made, so that one cause gives one problem.
+a server that is down is not made, so that one cause gives one problem.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ def check(
 
 @dataclass(frozen=True)
 class Result:
-    """`not_made`: the server that the check needs and that is away; then there are no problems."""
+    """`not_made`: the server that the check needs and that is down; then there are no problems."""
 
     check: Check
     problems: tuple[CheckMessage, ...] = ()
@@ -117,14 +117,14 @@ def what_of(problem: CheckMessage) -> str:
 
 def examine(checks: Sequence[Check], facts: Any) -> Iterator[Result]:
     """Yield each result as soon as it is known. If a check itself raises, that is a problem of this check."""
-    away: set[Server] = set()
+    down: set[Server] = set()
     for one in checks:
-        if missing := next((need for need in one.needs if need in away), None):
+        if missing := next((need for need in one.needs if need in down), None):
             yield Result(one, not_made=missing)
             continue
         found = tuple(_problems(one, facts))
         if found and one.answers_for:  # silenced or not: checks that need the server would find nothing else
-            away.add(one.answers_for)
+            down.add(one.answers_for)
         shown = tuple(problem for problem in found if not problem.is_silenced())
         yield Result(one, shown)
 

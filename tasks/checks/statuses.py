@@ -89,7 +89,7 @@ def waiting(facts: Facts) -> Iterator[CheckMessage]:
 def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
     if facts.state.pause:
         yield Error(
-            "A worker found PostgreSQL away a moment ago, so no worker claims for "
+            "A worker found PostgreSQL down a moment ago, so no worker claims for "
             f"{pacing.DATABASE_PAUSE_SECONDS:g} s.\nExecutions wait in Redis. The outage does not count as a "
             "failed attempt of any of them.",
             "Do nothing if this passes. If it stays, look at the database, and at its max_connections.",

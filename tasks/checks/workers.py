@@ -140,7 +140,7 @@ def died_lately(facts: Facts) -> Iterator[CheckMessage]:
             f"{plural(len(dead), 'node')} died within the last ten minutes. "
             f"The last heartbeat of {dead[0].name} came {ago(dead[0].silent)}.\n"
             "Its claims and jobs go back on their queues, for workers that take these queues.",
-            "If a worker has ended, start it again. If you did not kill it, and Redis was not away, read its "
+            "If a worker has ended, start it again. If you did not kill it, and Redis was not down, read its "
             "log, and look for the kernel's out-of-memory killer: dmesg",
         )
 

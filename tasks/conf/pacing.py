@@ -36,7 +36,7 @@ HEARTBEAT_SECONDS = paced("HEARTBEAT_SECONDS", NODE_TTL_SECONDS / 5)
 #: After so long a claim in progress is recovered even if its node is alive. A refresh takes seconds. The broker
 #: delivers a message again after this time, too.
 STALE_SECONDS = paced("STALE_SECONDS", 300.0)
-#: So long no node claims after the database was found away.
+#: So long no node claims after the database was found down.
 DATABASE_PAUSE_SECONDS = paced("DATABASE_PAUSE_SECONDS", 2.0)
 #: So long a quarantined execution rests before it is tried again.
 QUARANTINE_SECONDS = paced("QUARANTINE_SECONDS", 3_600.0)

@@ -9,7 +9,7 @@ interpreter for a minute is no dead job. Two threads share the work:
    releases what a worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the
    terms of executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
 
-Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
+Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is down, nothing is
 released, and no job begins or ends. A worker that was frozen and comes back has lost its runs.
 """
 
@@ -32,7 +32,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway, RefreshError
+from harbor_refresh.executions.errors import DatabaseDown, RefreshError
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.outcomes import HEADER, run_of
 from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_without_worker, running
@@ -156,7 +156,7 @@ class ThisWorker:
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
-                if self._has_limits_to_write:  # the database was away at the start
+                if self._has_limits_to_write:  # the database was down at the start
                     self._has_limits_to_write = not self._guarded(limits.write_declared)
 
     def _beat(self) -> None:
@@ -217,13 +217,13 @@ class ThisWorker:
             with absence_translated():
                 work(*args)
         except (RefreshError, DatabaseError) as exc:
-            return not isinstance(exc, DatabaseAway)
+            return not isinstance(exc, DatabaseDown)
         except Exception:
             log.error("%s could not look after its jobs", self._name, exc_info=True)
         return True
 
     def _delete_dead_workers(self) -> bool:
-        """Return whether a worker was dead. If the database was away, this one does not know which others beat: it
+        """Return whether a worker was dead. If the database was down, this one does not know which others beat: it
         deletes none until it has beaten for a ttl itself."""
         now = time.monotonic()
         if now - self._beat_at > TTL_SECONDS or now - self._since < TTL_SECONDS:

@@ -118,13 +118,13 @@ class Taken(NamedTuple):
 
 
 def take(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Write these outcomes, and return those that stood. Raises DatabaseAway."""
+    """Write these outcomes, and return those that stood. Raises DatabaseDown."""
     return _take(outcomes, waits=True).stood
 
 
 def take_apart(outcomes: Sequence[Outcome]) -> Taken:
     """Write these outcomes so that none holds up others: one whose task another transaction has locked is left,
-    and one that the database refuses is found in halves. Raises DatabaseAway."""
+    and one that the database refuses is found in halves. Raises DatabaseDown."""
     taken = Taken([], [], [])
     for part, done in in_halves(partial(_take, waits=False), outcomes, (Exception,)):
         if isinstance(done, Taken):

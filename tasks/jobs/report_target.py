@@ -175,7 +175,7 @@ def settle(reports: Sequence[NotedReport]) -> Settled:
        been answered by 404 for PATIENCE seconds.
     3. A refusal that may pass: the report is left, and the next one is tried, because only this one may be
        concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
-    4. No answer: the target is away, so this report and all following ones are left.
+    4. No answer: the target is down, so this report and all following ones are left.
     """
     taken: list[NotedReport] = []
     given_up: list[NotedReport] = []
@@ -233,7 +233,7 @@ def _post(reports: Sequence[NotedReport]) -> str:
     """Post these, and say why some are left: they are fired again (`fire_again`)."""
     try:
         _, left, why = settle(reports)
-    except Exception as exc:  # the database is away
+    except Exception as exc:  # the database is down
         left, why = len(reports), said_by(exc)
     return f"{left} turns of jobs cannot be reported, trying again: {why}" if why else ""
 

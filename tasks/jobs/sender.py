@@ -130,7 +130,7 @@ def queues_with_jobs() -> list[str]:
 
 def send_started(queues: Collection[str], execution_ids: Sequence[int], limited: Sequence[int] = ()) -> None:
     """Send for a process that has started jobs of these executions, or runs them again. `limited`: one job of each
-    key that has a limit. In eager mode this process runs them. If a server is away, log it: a worker sends in a
+    key that has a limit. In eager mode this process runs them. If a server is down, log it: a worker sends in a
     few seconds."""
     if mode.is_eager():
         eager.run_started(execution_ids)
@@ -144,7 +144,7 @@ def send_started(queues: Collection[str], execution_ids: Sequence[int], limited:
 
 
 def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) -> None:
-    """Send what these ends make room for, and the jobs whose turn has come by them. If the database is away, a
+    """Send what these ends make room for, and the jobs whose turn has come by them. If the database is down, a
     worker sends in a few seconds."""
     if mode.is_eager():
         eager.put_next()

@@ -38,7 +38,7 @@ class Event(OwnRow):
 
 class Sample(OwnRow):
     """The state of the service at one moment, for the charts (tasks/news/samples.py). `backlog` is NULL if
-    Redis was away. The counters only grow: `refreshed`, `failed` and `recovered` executions; and `latency`, the
+    Redis was down. The counters only grow: `refreshed`, `failed` and `recovered` executions; and `latency`, the
     buckets of the histogram `report_to_true_seconds` (executions/news/counters.py)."""
 
     at = models.DateTimeField(primary_key=True)

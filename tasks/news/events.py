@@ -17,7 +17,7 @@ from django.db import Error, transaction
 from django.dispatch import Signal
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.news import signals as of_executions
 from harbor_refresh.executions.news.counters import add
 from harbor_refresh.executions.text import plural
@@ -95,14 +95,14 @@ ADDS_TO: Mapping[Signal, tuple[str, Kind | None]] = {
 
 
 def on_signal(signal: Signal, **sent: Any) -> None:
-    """Note it, and count it, outside of the transaction of the change, unless the database is away."""
+    """Note it, and count it, outside of the transaction of the change, unless the database is down."""
     counter, kind = ADDS_TO[signal]
     rows = sent.get("execution_ids") or sent.get("deliveries") or ()
     how_many = sent["outcome"].marked if "outcome" in sent else sent.get("count") or len(rows)
     if kind:
         note(kind, how_many)
     if counter:
-        with suppress(DatabaseAway), absence_translated():
+        with suppress(DatabaseDown), absence_translated():
             add({(counter, ""): how_many})
 
 

@@ -10,10 +10,10 @@ from datetime import timedelta
 from logging import INFO, WARNING
 from typing import Any
 
-from harbor_refresh.executions.news.signals import MAX_IDS, MAX_LINES, database_away, logged, logged_by, refreshed
+from harbor_refresh.executions.news.signals import MAX_IDS, MAX_LINES, database_down, logged, logged_by, refreshed
 from harbor_refresh.tasks.queue.members import execution_id
 
-__all__ = ["database_away", "refreshed"]
+__all__ = ["database_down", "refreshed"]
 
 log = logging.getLogger("harbor_refresh")
 

@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated, first_line, set_limit, sqlstate
-from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshError
+from harbor_refresh.executions.errors import DatabaseDown, NotMigrated, RefreshError
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.conf import refresh_settings
@@ -62,8 +62,8 @@ class Scheduled:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceState:
-    """What is known. Each value is None if its server is away; `absent` has the reason by server, one of `redis`,
-    `broker` and `database`. The database counts as away, too, if it `is_migrated` no further than another release.
+    """What is known. Each value is None if its server is down; `absent` has the reason by server, one of `redis`,
+    `broker` and `database`. The database counts as down, too, if it `is_migrated` no further than another release.
 
     `nodes` are alive. `dead` fell silent within the last hour without saying that they stop, the latest first; a
     silent node may also have lost its way to Redis. While no heartbeat comes at all, none is known to be dead, and
@@ -71,7 +71,7 @@ class ServiceState:
     `oldest_waiting` is at least the age of the oldest execution on the queue. `last_tick`: how long ago a worker
     looked for work. `last_reconcile`: how long ago the last complete pass of reconcile began; it found `drifted`
     executions whose mark was lost. `last_sample`: how long ago a worker ran `tasks.sample`. `pause`: for how long
-    no node claims yet, because the database was away. `paused`: the queues that an operator has paused.
+    no node claims yet, because the database was down. `paused`: the queues that an operator has paused.
     `waiting_webhooks`: nothing is sent to them for a while, because requests failed. `messages`: how many wait
     with the broker, by queue; only Redis and RabbitMQ are asked. `beat_silent`: how long ago beat sent anything;
     without rows, how long ago a worker did something that only beat sends.
@@ -114,7 +114,7 @@ class ServiceState:
 
 
 def look() -> ServiceState:
-    """Look at all servers. Raises nothing if one of them is away."""
+    """Look at all servers. Raises nothing if one of them is down."""
     conf = refresh_settings()
     absent: dict[str, str] = {}
     known: dict[str, Any] = {}
@@ -149,7 +149,7 @@ def _redis() -> dict[str, Any]:
 
 
 def _database() -> dict[str, Any]:
-    """What PostgreSQL knows, by one statement, and one for beat's schedule. Raises DatabaseAway,
+    """What PostgreSQL knows, by one statement, and one for beat's schedule. Raises DatabaseDown,
     too, if the database takes too long, and NotMigrated if a table or a column is missing."""
     try:
         with absence_translated(), transaction.atomic():
@@ -159,7 +159,7 @@ def _database() -> dict[str, Any]:
             [seen] = run("look", most=MOST_COUNTED)
             schedule = _schedule()
     except (DatabaseError, InterfaceError) as exc:
-        kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
+        kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseDown
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
     *numbers, paused, webhooks = seen
     known = *numbers, tuple(json.loads(paused)), tuple(json.loads(webhooks)), schedule

@@ -157,7 +157,7 @@ def walk(name: str, chosen: Filter, after: int, up_to: int) -> Iterator[tuple[in
     """Do the verb for the chosen executions with ids in `(after, up_to]`, in the order of their ids. Yields, after
     each commit, the last id of it and what was done.
 
-    If the process dies, then the portion in progress is rolled back. If the database is away: DatabaseAway.
+    If the process dies, then the portion in progress is rolled back. If the database is down: DatabaseDown.
     """
     verb = VERBS[name]
     while after < up_to:

@@ -11,7 +11,7 @@ from typing import Any
 from celery import current_app
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.executions.news import signals
@@ -76,8 +76,8 @@ def run() -> None:
                 is_done = deliverer.deliver(_ask_handlers, go_on)
             if is_done:  # a run that was asked for while this one had the lease has returned
                 deliverer.deliver(_ask_handlers, go_on)
-    except DatabaseAway as exc:
-        signals.database_away.send(sender=run, count=0, error=str(exc))
+    except DatabaseDown as exc:
+        signals.database_down.send(sender=run, count=0, error=str(exc))
 
 
 @cache

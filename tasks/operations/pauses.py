@@ -37,13 +37,13 @@ PAUSES = Pause.objects.annotate(lasts=LASTS).order_by("at", "queue")  # type: ig
 
 
 def paused() -> Mapping[str, Pause]:
-    """Return the paused queues by name, with `lasts`. Raises DatabaseAway."""
+    """Return the paused queues by name, with `lasts`. Raises DatabaseDown."""
     with absence_translated():
         return {row.queue: row for row in PAUSES.all()}
 
 
 def is_refreshing_paused() -> bool:
-    """Raises DatabaseAway, also for a server that takes no writes."""
+    """Raises DatabaseDown, also for a server that takes no writes."""
     with absence_translated():
         return bool(run("refreshing_is_paused", queue=WORK))
 
@@ -86,7 +86,7 @@ def resume(queue: str, person: Person) -> bool:
 
 def known_queues() -> list[str]:
     """Return the queues that the settings of the Celery app declare, and then those that a live worker takes from,
-    that are paused, or that have jobs to send or to begin. Raises DatabaseAway."""
+    that are paused, or that have jobs to send or to begin. Raises DatabaseDown."""
     with absence_translated():
         found = {*Pause.objects.values_list("queue", flat=True)}
         found.update(*Node.objects.values_list("queues", flat=True))
@@ -132,6 +132,6 @@ def _in_one_line(text: str) -> str:
 
 
 def _wake() -> None:
-    """Send a tick for what has waited. If Redis is away, the scheduled tick claims."""
+    """Send a tick for what has waited. If Redis is down, the scheduled tick claims."""
     with suppress(QueueUnavailable):
         wakeup.check(ignore_pending_wake=True)

@@ -1,14 +1,14 @@
 """Beat's scheduler: django-celery-beat's, which also restores the rows that the program needs, and
 
-- waits if the database is away when beat starts, and keeps the rows that it has if the database goes away behind
+- waits if the database is down when beat starts, and keeps the rows that it has if the database goes down behind
   the look that has found a change: the original ends in both cases;
-- does not wait for the broker. If the broker is away when the first message is due, the original tries to connect
+- does not wait for the broker. If the broker is down when the first message is due, the original tries to connect
   for 50 minutes, and then ends. Here each message connects by itself. One that cannot be sent is logged and left
   out until its row is due again;
 - goes on if the clock goes back by more than a minute. The original waits until the clock reaches its noted times;
 - only ends the process on SIGTERM. Celery's handler writes the rows, and if it interrupts a statement of this
   process, neither ever ends. It has nothing to write: beat writes each run as it sends it. If the
-  database is away then, the row may be sent again.
+  database is down then, the row may be sent again.
 """
 
 import logging
@@ -21,7 +21,7 @@ from django.utils import timezone
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.tasks.conf.pacing import WRONG_CLOCK_US
 from harbor_refresh.tasks.pipeline.schedule import restore_rows
 
@@ -69,7 +69,7 @@ class PatientScheduler(DatabaseScheduler):
                 with absence_translated():
                     restore_rows()
                     super().setup_schedule()  # type: ignore[no-untyped-call]
-            except DatabaseAway as exc:
+            except DatabaseDown as exc:
                 self._initial_read = True  # nothing has been read
                 if not logged:
                     log.warning("Beat waits for its schedule: %s", exc)
@@ -85,14 +85,14 @@ class PatientScheduler(DatabaseScheduler):
 
     def all_as_schedule(self) -> Any:
         """Read the rows. A run far in the future comes from a clock that was ahead, and counts as a run of now. If
-        the database is away, the known rows stay, and the next look reads them."""
+        the database is down, the known rows stay, and the next look reads them."""
         try:
             with absence_translated():
                 now, rows = timezone.now(), self.Model.objects
                 rows.filter(last_run_at__gt=now + WRONG_CLOCK).update(last_run_at=now)
                 rows.filter(last_run_at=None, date_changed__gt=now + WRONG_CLOCK).update(date_changed=now)
                 return super().all_as_schedule()  # type: ignore[no-untyped-call]
-        except DatabaseAway:
+        except DatabaseDown:
             if self._schedule is None:
                 raise
             self._looked_at = datetime.max

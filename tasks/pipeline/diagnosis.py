@@ -85,7 +85,7 @@ def _of_the_queue(stats: Stats) -> str:
     if is_refreshing_paused():
         return "It waits on the queue, and refreshing is paused. `harbor unpause` lets the workers go on."
     if stats.pause_ms:
-        return f"It is on the queue. No node claims for {stats.pause_ms} ms more, because the database was away."
+        return f"It is on the queue. No node claims for {stats.pause_ms} ms more, because the database was down."
     if not stats.nodes:
         return "It is on the queue, and no worker sends a heartbeat. Start a worker."
     if not Node.objects.filter(queues__contains=TICKS).exists():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.conf.pacing import CHUNKS_TOGETHER, LEAST_CHUNK, SHRINK, SLOTS, SMALL
@@ -23,21 +23,21 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
     claimed.
 
     `waiting` is how many messages already wait for the workers; `together` is how many chunks are claimed at a
-    time. While the database is away no process claims anything, for DATABASE_PAUSE_SECONDS at a time. Then,
+    time. While the database is down no process claims anything, for DATABASE_PAUSE_SECONDS at a time. Then,
     and while refreshing is paused (tasks/operations), the state of the wake-up stays: so marks send one tick every
     WAKE_TTL_MS, and not one for each mark.
 
     If the process dies after a claim and before it is published, its heartbeats stop, and recovery releases the
     claim. If publishing fails, the claim is released here, uncounted; a chunk that was sent all the same finds its
     tokens gone and does nothing. A separate broker that is dead takes no tick either: the next one is sent by
-    recovery's check (5 s), a mark or beat. If Redis goes away, this node takes a new name.
+    recovery's check (5 s), a mark or beat. If Redis goes down, this node takes a new name.
     """
     queue = execution_queue()
     try:
         is_paused = is_refreshing_paused()
-    except DatabaseAway as exc:
+    except DatabaseDown as exc:
         queue.pause()
-        signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
+        signals.database_down.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
         return 0
     if is_paused:
         queue.tick_ran()

@@ -28,7 +28,7 @@ class Heartbeat:
 
     def stop(self) -> None:
         """Stop, and note it in Redis: a node that falls silent without this note is shown as dead. If Redis is
-        away, the note is lost."""
+        down, the note is lost."""
         self._is_over.set()
         with suppress(QueueUnavailable):
             brief_queue().leave(this_node.name)

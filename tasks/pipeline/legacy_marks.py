@@ -119,7 +119,7 @@ def take_some() -> None:
     """Take Harbor's marks onto the queue as far as it is time to. For a tick alone.
 
     A look that Redis refuses (its rights do not include these keys) is told and not raised, because the tick has
-    other work. If Redis is away, the claim that follows says so.
+    other work. If Redis is down, the claim that follows says so.
     """
     try:
         if taken := legacy_marks().look():

@@ -90,7 +90,7 @@ def reconcile(
     the queue, and find little else than what waits there. A dry run writes nothing and takes no lease.
 
     If the process dies, the lease expires, the watermark has not moved, and the next pass does the same work. The
-    same if Redis is away: it raises QueueUnavailable. If two processes do it at once, the second returns. If the
+    same if Redis is down: it raises QueueUnavailable. If two processes do it at once, the second returns. If the
     process stands still until another pass has taken over its lease, it ends without a further write. If a release
     commits during the pass, the pass may have read past its changes, so the row of the release stays for the next.
     """
@@ -168,7 +168,7 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) ->
     if lease and lost:
         lease.extend()
         if not mark(lost):
-            raise QueueUnavailable("Redis is away: the drift that was found will be found again")
+            raise QueueUnavailable("Redis is down: the drift that was found will be found again")
         outcome.marked += len(lost)
     outcome.drifted += len(drifts)
     outcome.waiting += len(drifts) - len(lost)

@@ -1,6 +1,6 @@
 """Refresh the executions of a claim: take it over, refresh, complete."""
 
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
@@ -23,7 +23,7 @@ def refresh_claim(claim: Claim) -> Refreshed:
     3. Complete what succeeded; release what failed; release, uncounted, what another process has locked.
 
     If the process dies on any line, its heartbeats stop, and recovery releases its tokens. If the database goes
-    away, all members are released uncounted, and no process claims for a moment. If Redis goes away, this node
+    down, all members are released uncounted, and no process claims for a moment. If Redis goes down, this node
     takes a new name.
     """
     queue = execution_queue()
@@ -33,10 +33,10 @@ def refresh_claim(claim: Claim) -> Refreshed:
         return Refreshed()
     try:
         outcome = refresh(mine.ids, wait=False)
-    except DatabaseAway as exc:
+    except DatabaseDown as exc:
         queue.pause()
         queue.release(mine)
-        signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
+        signals.database_down.send(sender=refresh_claim, count=len(mine), error=str(exc))
         return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
     crash_points.reach("committed", mine)
     _end(mine, outcome)

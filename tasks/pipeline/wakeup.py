@@ -17,7 +17,7 @@
 | vetoed    | `Tick.apply_async`: enough ticks wait in the broker | stays       | stays          | stays          |
 
 *send*: the state is `TICK_SENT`, and the process that caused the event sends a tick. *if*: members wait and the
-database is not away; else the state stays. Each event but that of `tick_has_ended` is part of the script that
+database is not down; else the state stays. Each event but that of `tick_has_ended` is part of the script that
 causes it (queue/lua/_ticks.lua), so no mark falls between two states. A tick that finds a pause causes none.
 
 If the process dies between the event and the tick, or the tick cannot be sent, the key ends after WAKE_TTL_MS, and

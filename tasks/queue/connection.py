@@ -4,7 +4,7 @@ There are two clients, because only some operations may be sent twice. To add, c
 the `patient` client tries again over a new connection. A claim sent twice would take two batches, so the `single`
 client never repeats: it fails, and the node takes a new name.
 
-A server that answers but does not serve counts as away (`NotServing`).
+A server that answers but does not serve counts as down (`NotServing`).
 """
 
 import re
@@ -78,7 +78,7 @@ class WrongServer(NotServing):
 
 
 class _Verb(threading.local):
-    """The Redis operation that this thread is in; within `absence_remembered`, why a server is away."""
+    """The Redis operation that this thread is in; within `absence_remembered`, why a server is down."""
 
     is_trying = False
     absences: dict[tuple[Place, ...], str] | None = None
@@ -214,7 +214,7 @@ def _kind_of(exc: RedisError) -> type[QueueUnavailable]:
 
 @contextmanager
 def absence_remembered() -> Iterator[None]:
-    """For the operations of one page: after one found a Redis away, the next ones of this thread fail at once. Not
+    """For the operations of one page: after one found a Redis down, the next ones of this thread fail at once. Not
     for workers, which must not skip a completion or a heartbeat."""
     before = _verb.absences
     _verb.absences = {} if before is None else before

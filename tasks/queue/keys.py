@@ -27,7 +27,7 @@ CATALOGUE = (
     Key("attempts", "hash", "`ID:VENDOR` → how often its refresh has failed", "the queue and the claims"),
     Key("nodes", "zset", "live nodes by their last heartbeat", "the live nodes"),
     Key("wake", "string", "a tick was sent or ran a moment ago", "expires after 2 s"),
-    Key("pause", "string", "the database is away, so no node claims", "expires within seconds"),
+    Key("pause", "string", "the database is down, so no node claims", "expires within seconds"),
     Key("stamp", "string", "the latest timestamp of a claim, which keeps timestamps unique", "one value"),
     Key("cursor", "string", "where the last claim stopped reading the queue", "one value"),
     Key("heat", "hash", "`ID:VENDOR` → how long a hot execution waits between refreshes", "1,000; expires"),

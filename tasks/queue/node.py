@@ -28,7 +28,7 @@ class ThisNode:
 
     @contextmanager
     def renewed_without_redis(self) -> Iterator[None]:
-        """If Redis goes away in this block, take a new name, because this process cannot know what it holds.
+        """If Redis goes down in this block, take a new name, because this process cannot know what it holds.
         Recovery releases what the old name held when its silence is noticed."""
         try:
             yield

@@ -148,7 +148,7 @@ class ExecutionQueue:
         self._redis.delete(self.keys.wake)
 
     def pause(self) -> None:
-        """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
+        """Stop all claims for a while: the database is down, and trying faster does not bring it back."""
         self._redis.set(self.keys.pause, 1, px=round(pacing.DATABASE_PAUSE_SECONDS * 1000))
 
     def heartbeat(self, node: str) -> int:

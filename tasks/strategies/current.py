@@ -11,7 +11,7 @@ from harbor_refresh.tasks.queue import execution_queue
 class Strategy(ABC):
     """Where marks are kept, and what a node does when a tick comes. `runs_cycles` is true of the older designs: a
     tick reaches every live worker, each runs a cycle, and marks wait for the schedule. `marks_on_queue`: the marks
-    are the members of the set `queue:v2`. All methods raise QueueUnavailable if Redis is away."""
+    are the members of the set `queue:v2`. All methods raise QueueUnavailable if Redis is down."""
 
     name: str
     runs_cycles = True
@@ -25,7 +25,7 @@ class Strategy(ABC):
     @abstractmethod
     def cycle(self) -> Refreshed:
         """Refresh, in this process and at once, every execution that this node finds for itself. If the
-        database goes away, the cycle ends with a signal, and the rest stays marked."""
+        database goes down, the cycle ends with a signal, and the rest stays marked."""
 
     @abstractmethod
     def lost(self, members: Sequence[str]) -> list[str]:

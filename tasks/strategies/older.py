@@ -9,7 +9,7 @@ from contextlib import closing
 from itertools import takewhile
 from typing import Any, cast
 
-from harbor_refresh.executions.errors import DatabaseAway, NoInstance
+from harbor_refresh.executions.errors import DatabaseDown, NoInstance
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
@@ -39,8 +39,8 @@ class OlderDesign(Strategy):
                     outcome += refreshed
                     if not refreshed.failed:
                         done(member)
-        except DatabaseAway as exc:
-            signals.database_away.send(sender=type(self), count=self.backlog(), error=str(exc))
+        except DatabaseDown as exc:
+            signals.database_down.send(sender=type(self), count=self.backlog(), error=str(exc))
         signals.refreshed.send(sender=type(self), outcome=outcome)
         return outcome
 

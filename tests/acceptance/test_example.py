@@ -76,7 +76,7 @@ def test_a_mirror_that_the_traffic_started_ends_after_the_traffic_has_stopped(
 
 
 @pytest.mark.slow
-def test_the_traffic_waits_for_a_database_that_is_away(cluster: Cluster, redis: Redis) -> None:
+def test_the_traffic_waits_for_a_database_that_is_down(cluster: Cluster, redis: Redis) -> None:
     servers.postgres.kill()
     try:
         mirrors = begin(cluster, "mirrors")

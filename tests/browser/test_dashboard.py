@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from harbor_refresh.executions.admin.site_pages import AWAY
+from harbor_refresh.executions.admin.site_pages import DOWN
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from tests.browser.acting import started, status_becomes
 from tests.browser.conftest import OpenPage
@@ -42,11 +42,11 @@ def test_after_a_kill_of_the_worker_the_dashboard_says_so_and_then_how_it_healed
     assert page.evaluate("window.notLoadedAgain")
 
 
-def test_an_open_page_says_within_a_round_that_the_database_is_away(open_page: OpenPage) -> None:
+def test_an_open_page_says_within_a_round_that_the_database_is_down(open_page: OpenPage) -> None:
     page = open_page("/admin/")
     page.evaluate(
         "headers => { [window.asks, fetch] = [fetch, async () => new Response(null, { status: 503, headers })]; }",
-        AWAY,
+        DOWN,
     )
     expect(page.locator("[data-trouble]")).to_have_text(" · PostgreSQL is unavailable")
     page.evaluate("() => { fetch = window.asks; }")

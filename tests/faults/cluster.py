@@ -144,7 +144,7 @@ class Cluster:
     def beat(self, every: Mapping[str, float] | None = None, **env: str) -> Member:
         """Start beat with these intervals in its rows, as an administrator would have set them."""
         wanted = env.get("DATABASE_URL", self.env["DATABASE_URL"]), self.every | dict(every or {})
-        if wanted != self._written:  # once, because a later beat may start while the database is away
+        if wanted != self._written:  # once, because a later beat may start while the database is down
             set_intervals(*wanted)
             self._written = wanted
         schedule = ["beat", "--pidfile="]

@@ -1,4 +1,4 @@
-"""PostgreSQL goes away with work queued. The work waits, quietly."""
+"""PostgreSQL goes down with work queued. The work waits, quietly."""
 
 import time
 from collections.abc import Callable
@@ -37,24 +37,24 @@ def test_an_immediate_restart_with_thousands_queued_makes_no_hot_loop(
     servers.postgres.kill()
     cluster.worker("one")
     cluster.worker("two")
-    away = commands_in(5, redis)
+    down = commands_in(5, redis)
     servers.postgres.start()
     cluster.beat()
     holds()
     assert statuses() == {"Success": 3_000}
-    assert not Quarantine.objects.exists(), "a database that is away counts as a failure of an execution"
+    assert not Quarantine.objects.exists(), "a database that is down counts as a failure of an execution"
     at_rest: list[int] = []
 
     def is_about_the_same() -> bool:
         """Nearly all are heartbeats. Of a time in which the workers stood still nothing is learned."""
         at_rest.append(commands_in(5, redis))
-        return away < 2 * at_rest[-1]
+        return down < 2 * at_rest[-1]
 
     try:
         wait_for(is_about_the_same, "as many commands at rest", seconds=60)
     except AssertionError:
         raise AssertionError(
-            f"{away} Redis commands while the database was away, {at_rest} with nothing to do"
+            f"{down} Redis commands while the database was down, {at_rest} with nothing to do"
         ) from None
 
 
@@ -82,17 +82,17 @@ def test_a_restart_during_the_work_counts_no_attempt(
     holds()
     assert statuses() == {"Success": 3_000}
     assert not Quarantine.objects.exists()
-    cluster.says("The database is away")
+    cluster.says("The database is down")
     assert "Reconcile found" not in worker.text(), "released members were lost"
 
 
 @pytest.mark.slow
-def test_a_beat_that_starts_while_the_database_is_away_waits_for_it(
+def test_a_beat_that_starts_while_the_database_is_down_waits_for_it(
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:
     ids = many(20)
     set_intervals(cluster.env["DATABASE_URL"], cluster.every)
-    cluster.every = {}  # no row can be written while the database is away
+    cluster.every = {}  # no row can be written while the database is down
     connection.close()
     servers.postgres.kill()
     beat = cluster.beat()

@@ -1,4 +1,4 @@
-"""Redis forgets, is away, comes and goes, or fails over. The database knows, and reconcile asks it."""
+"""Redis forgets, is down, comes and goes, or fails over. The database knows, and reconcile asks it."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,8 +1,8 @@
-"""PostgreSQL is away while jobs end, or the target of the hook is. It comes true when that is back.
+"""PostgreSQL is down while jobs end, or the target of the hook is. It comes true when that is back.
 
-JOBS and AWAY (seconds) in the environment make it larger; the issue of it asks for
+JOBS and DOWN (seconds) in the environment make it larger; the issue of it asks for
 
-    JOBS=1000 AWAY=60 make slow ARGS="-n 0 -s tests/faults/test_jobs_and_outages.py"
+    JOBS=1000 DOWN=60 make slow ARGS="-n 0 -s tests/faults/test_jobs_and_outages.py"
 """
 
 import os
@@ -27,7 +27,7 @@ from tests.standing_still import standing_still
 from tests.waiting import slowness, wait_for
 
 JOBS = int(os.environ.get("JOBS", "100"))
-AWAY_SECONDS = float(os.environ.get("AWAY", "4"))
+DOWN_SECONDS = float(os.environ.get("DOWN", "4"))
 #: In a minute all is right again, on a machine that has nothing else to do.
 SOON_SECONDS = 60
 #: Of both workers.
@@ -86,10 +86,10 @@ def all_right_again(execution: Execution, log: Path, began: float) -> None:
     wait_for(is_right, "the execution to be Success", seconds=left)
     assert Counter(execution.tasks.values_list("status", "run_count")) == {("Success", 0): JOBS}
     assert Counter(runs(log)) == Counter(str(number) for number in range(JOBS))
-    print(f"{JOBS} jobs, away {AWAY_SECONDS:g} s: right {time.monotonic() - began:.1f} s after it is back")  # noqa: T201
+    print(f"{JOBS} jobs, down {DOWN_SECONDS:g} s: right {time.monotonic() - began:.1f} s after it is back")  # noqa: T201
 
 
-def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again_for_it(
+def test_while_postgresql_is_down_jobs_end_and_none_begins_and_none_is_run_again_for_it(
     workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path
 ) -> None:
     first, _ = workers()
@@ -102,7 +102,7 @@ def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again
     stopped, begun = time.monotonic(), runs(log)
     let_end(log)
     wait_for(
-        lambda: time.monotonic() - stopped > AWAY_SECONDS, "it to be away for as long", seconds=AWAY_SECONDS + 1
+        lambda: time.monotonic() - stopped > DOWN_SECONDS, "it to be down for as long", seconds=DOWN_SECONDS + 1
     )
     assert runs(log) == begun, "it is not known whether they have ended"
     servers.postgres.start()
@@ -155,9 +155,9 @@ def test_jobs_end_while_the_hook_answers_500_and_none_is_run_again_for_it(
     hook.answer, hook.meanwhile = 500, lambda _: None
     broke, told = time.monotonic(), len(hook.requests)
     let_end(log)
-    patience = AWAY_SECONDS + 300
+    patience = DOWN_SECONDS + 300
     wait_for(lambda: len(runs(log)) == JOBS, "all to be done without it", seconds=patience, log=first.log)
-    wait_for(lambda: time.monotonic() - broke > AWAY_SECONDS, "it to be so for as long", seconds=patience)
+    wait_for(lambda: time.monotonic() - broke > DOWN_SECONDS, "it to be so for as long", seconds=patience)
     wait_for(lambda: len(hook.requests) > told, "a report to be refused", log=first.log)
     hook.answer, hook.meanwhile = 200, intake
     all_right_again(execution, log, time.monotonic())

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS, WORK
-from harbor_refresh.tasks.broker.channels import AWAY, waiting
+from harbor_refresh.tasks.broker.channels import DOWN, waiting
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.queue import execution_queue
@@ -153,7 +153,7 @@ def test_a_rabbitmq_that_stands_still_ends_no_worker_and_loses_nothing(
     wait_for(lambda: len(stage.lines()) >= 3, "the jobs to be in full swing")
     stage.broker.signal(signal.SIGSTOP)
     try:
-        with pytest.raises(AWAY):
+        with pytest.raises(DOWN):
             waiting(WORK)
         succeed(ids[200:])
     finally:

@@ -26,7 +26,7 @@ from tests.waiting import wait_for
 
 
 @pytest.mark.slow
-def test_workers_away_for_ten_tick_intervals_find_no_pile_of_ticks(
+def test_workers_down_for_ten_tick_intervals_find_no_pile_of_ticks(
     cluster: Cluster, holds: Callable[..., None], redis: Redis
 ) -> None:
     beat = cluster.beat()

@@ -124,7 +124,7 @@ def transport(connection):
 def transports(connection):
     pooled = pools.connections[connection].acquire(block=True)
     found = [transport(connection), transport(connection.clone()), transport(pooled)]
-    pooled.switch(f"{connection.transport_cls}://b.shop//")  # as kombu does if the first server is away
+    pooled.switch(f"{connection.transport_cls}://b.shop//")  # as kombu does if the first server is down
     return [*found, transport(pooled)]
 
 apps = [Celery("other", set_as_current=False), current_app]

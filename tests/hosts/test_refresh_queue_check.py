@@ -100,15 +100,15 @@ def test_it_finds_jobs_that_no_worker_knows(tmp_path: Path, database: str, redis
 
 
 def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redis: Redis) -> None:
-    away = "redis://127.0.0.1:1/0"
+    down = "redis://127.0.0.1:1/0"
     queue = Host(
-        tmp_path / "queue", database, celery=JOINED, settings=f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{away}'}}"
+        tmp_path / "queue", database, celery=JOINED, settings=f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{down}'}}"
     )
     assert "redis.reachable" in found(queue)[1]
-    both = Host(tmp_path / "both", database, broker=away, celery=JOINED, settings=SOUND)
+    both = Host(tmp_path / "both", database, broker=down, celery=JOINED, settings=SOUND)
     assert found(both) == (1, ["redis.reachable"])
     broker = f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{servers.redis.url}'}}"
-    assert found(Host(tmp_path / "broker", database, broker=away, celery=JOINED, settings=broker))[1] == [
+    assert found(Host(tmp_path / "broker", database, broker=down, celery=JOINED, settings=broker))[1] == [
         "broker.reachable",
         "workers.alive",
     ]

@@ -174,7 +174,7 @@ class Faults:
         name, pause = random.choice(self.workers.names), random.uniform(0, 4)
         with self.workers.locks[name]:
             self.workers.kill(name)
-            time.sleep(pause)  # chance decides how long the worker is away
+            time.sleep(pause)  # chance decides how long the worker is down
             self.workers.start(name)
         return name
 

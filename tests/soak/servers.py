@@ -88,7 +88,7 @@ class RedisTier:
         there.unlink(missing_ok=True)
         if snapshot:
             shutil.copy(snapshot, there)
-        time.sleep(seconds_away)  # chance decides how long the server is away
+        time.sleep(seconds_away)  # chance decides how long the server is down
         self.primary.start()
 
     def freeze(self, seconds: float) -> None:
@@ -174,7 +174,7 @@ class PostgresTier:
 
     def restart(self, seconds_away: float) -> None:
         self._crash()
-        time.sleep(seconds_away)  # chance decides how long the server is away
+        time.sleep(seconds_away)  # chance decides how long the server is down
         self.primary.start()
 
     def freeze(self, seconds: float) -> None:

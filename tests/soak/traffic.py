@@ -27,7 +27,7 @@ from tests.integration.sample_executions import delete
 from tests.soak import jobs as team
 from tests.soak.evidence import Diary
 
-#: The errors that a caller must expect when servers are away.
+#: The errors that a caller must expect when servers are down.
 EXPECTED = (RefreshError, DjangoDatabaseError, Execution.DoesNotExist)
 STATUSES = ("Pending", "Scheduled", "Running", "Stopped", "Error", "Success", "Success")
 PLAIN_EXECUTIONS = 300

@@ -39,7 +39,7 @@ OWN_BEAT = replace(SOUND, schedule=None, first_heartbeat=9_999.0, last_sample=91
 SILENT_BEAT = tuple(replace(row, sent=None if row.sent is None else 95.0) for row in SCHEDULE)
 
 FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
-    "database_away": (ServiceState(absent={"database": "PostgreSQL: refused"}), ["database.reachable"]),
+    "database_down": (ServiceState(absent={"database": "PostgreSQL: refused"}), ["database.reachable"]),
     "not_migrated": (
         ServiceState(
             absent={"database": 'PostgreSQL: relation "execution" does not exist'},
@@ -48,11 +48,11 @@ FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
         ),
         ["tables.migrations"],
     ),
-    "redis_away": (
+    "redis_down": (
         replace(SOUND, absent={"redis": "Redis: refused", "broker": "Redis: refused"}, nodes=None, backlog=None),
         ["redis.reachable"],
     ),
-    "broker_away": (replace(SOUND, absent={"broker": "Redis: refused"}, messages=None), ["broker.reachable"]),
+    "broker_down": (replace(SOUND, absent={"broker": "Redis: refused"}, messages=None), ["broker.reachable"]),
     "no worker": (replace(SOUND, nodes=(), last_heartbeat=90.0, last_tick=90.0), ["workers.alive"]),
     "no worker ever": (replace(SOUND, nodes=(), last_heartbeat=None, last_tick=None), ["workers.alive"]),
     "ticks stopped": (replace(SOUND, last_tick=95.0), ["workers.ticks"]),
@@ -72,7 +72,7 @@ FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
         replace(SOUND, schedule=(replace(SCHEDULE[0], is_enabled=False), *SCHEDULE[1:])),
         ["beat.rows"],
     ),
-    "the database was away": (replace(SOUND, pause=1.5), ["status.paused"]),
+    "the database was down": (replace(SOUND, pause=1.5), ["status.paused"]),
     "an execution waits": (replace(SOUND, oldest_waiting=61.0), ["status.waiting"]),
     "quarantine": (replace(SOUND, quarantined=1), ["status.quarantine"]),
     "a webhook waits": (replace(SOUND, waiting_webhooks=("pager",)), ["status.webhooks"]),
@@ -155,7 +155,7 @@ def test_the_sentences_name_numbers_and_the_command(settings: Settings) -> None:
     (one,) = found(replace(SOUND, dead=(SeenNode("host-3-c", 34.0),)))
     assert one["meaning"] == "Its claims and jobs go back on their queues, for workers that take these queues."
     assert one["todo"].startswith("If a worker has ended, start it again.")
-    assert "and Redis was not away" in one["todo"]
+    assert "and Redis was not down" in one["todo"]
     (one,) = found(OWN_BEAT)
     assert (one["level"], one["what"]) == (
         "error",

@@ -61,7 +61,7 @@ def test_a_heartbeat_that_finds_a_silent_node_asks_for_recovery_once(
     assert asked == [{"retry": False}] * 2
 
 
-def test_a_redis_that_is_away_is_logged_once_for_each_outage(
+def test_a_redis_that_is_down_is_logged_once_for_each_outage(
     monkeypatch: pytest.MonkeyPatch,
     asked: list[dict[str, Any]],
     caplog: pytest.LogCaptureFixture,

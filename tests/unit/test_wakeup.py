@@ -1,4 +1,4 @@
-"""The wake-up: a tick at once, or a check later; a broker or Redis that is away fails no caller."""
+"""The wake-up: a tick at once, or a check later; a broker or Redis that is down fails no caller."""
 
 import threading
 from time import monotonic

@@ -174,8 +174,8 @@ def expire(before: Any) -> int:
     """Turn some deliveries that were due before that moment into dead letters: they could not be sent since then.
     Return how many. An error of an earlier attempt stays."""
     old = Delivery.objects.filter(state=State.PENDING, next_at__lt=before).order_by("pk")[:EXPIRED_AT_ONCE]
-    away = "nothing was sent: the receiver was away"
-    return len(record([Result(one, State.DEAD, one.last_error or away) for one in old]))
+    down = "nothing was sent: the receiver was down"
+    return len(record([Result(one, State.DEAD, one.last_error or down) for one in old]))
 
 
 def read_changes(claimed: Sequence[Delivery]) -> dict[int, Change]:

@@ -2,7 +2,7 @@
 restart them.
 
 The main loop of a worker may hang while its processes send heartbeats. So the worker is asked over the broker, and
-must take a message within seconds if some wait and one of its processes is free. If Redis or PostgreSQL is away, a
+must take a message within seconds if some wait and one of its processes is free. If Redis or PostgreSQL is down, a
 restart would not help, so the verdict is alive.
 """
 
@@ -58,8 +58,8 @@ def judge_workers(*, seconds: float = PROGRESS_SECONDS) -> Verdict:
         if not names:
             return Verdict(False, f"no worker of {host} has answered within {ANSWER_SECONDS:g} s")
         idle = _idle(names, seconds) if any(waiting.values()) else ""
-    except (QueueUnavailable, RedisError, *channels.AWAY) as exc:  # remote control raises those of the client
-        return Verdict(True, f"the broker is away, so nothing is known of the workers: {exc}")
+    except (QueueUnavailable, RedisError, *channels.DOWN) as exc:  # remote control raises those of the client
+        return Verdict(True, f"the broker is down, so nothing is known of the workers: {exc}")
     if idle:
         return Verdict(False, f"{idle} has a free process, and took none of the messages that wait for it")
     return Verdict(True, f"{', '.join(names)} answers and takes work")
@@ -112,8 +112,8 @@ def _idle(names: Sequence[str], seconds: float) -> str:
 def judge_beat() -> Verdict:
     """Judge beat as the doctor does, silenced or not, by when it last sent a task, and several beats together."""
     facts = Facts()
-    if away := facts.state.absent.get("database"):
-        return Verdict(True, f"the database is away, so nothing is known of beat: {away}")
+    if down := facts.state.absent.get("database"):
+        return Verdict(True, f"the database is down, so nothing is known of beat: {down}")
     trouble = " ".join(told(one)["what"] for one in beat_alive(facts) if one.is_serious()).rstrip(".")
     return Verdict(not trouble, trouble or "beat sends what its schedule has")
 

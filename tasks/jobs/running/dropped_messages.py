@@ -1,7 +1,7 @@
 """End the jobs whose messages Celery drops, and those that it ends without their code.
 
 The main process of a worker drops a message that was revoked, whose task it does not know, or that it cannot read.
-It kills a run that exceeds its hard limit. The code of the job never learns of it. If the database is away, or the
+It kills a run that exceeds its hard limit. The code of the job never learns of it. If the database is down, or the
 task stays locked, that is logged: a job without a run is sent again later, and a run whose process was killed is
 released. Of a body that cannot be decoded Celery says nothing, so its job is sent again, too.
 """
@@ -14,7 +14,7 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.worker import state
 from celery.worker.request import Request
 
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by
@@ -64,7 +64,7 @@ LOCKED_SECONDS, TRY_SECONDS = 0.5, 0.05
 def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False, process: Any = None) -> None:
     """End the job of a dropped message, if no run has begun: sent -> ended; or its run, which `has_begun` and
     whose process is killed, in this process if it is known: running -> ended. A message that names no job ends
-    none. Log that the database is away, or refuses, and do not raise: it must not end the worker. Nor may it wait
+    none. Log that the database is down, or refuses, and do not raise: it must not end the worker. Nor may it wait
     for the end of a long transaction, because nothing else answers the broker: it tries a run's end again for
     LOCKED_SECONDS."""
     found = run_of(header)
@@ -82,7 +82,7 @@ def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = Fa
                     break
                 time.sleep(TRY_SECONDS)
         trouble = "its task is locked" if is_locked else ""
-    except DatabaseAway as exc:
+    except DatabaseDown as exc:
         trouble = str(exc)
     if trouble:
         log.warning("Could not write of task %d that %s: %s", task_id, why, trouble)

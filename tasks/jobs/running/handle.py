@@ -67,7 +67,7 @@ class Begun:
 
 def begin(task_id: int, job: str, number: int, worker: int, process: int) -> Begun | None:
     """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
-    database. Raises DatabaseAway."""
+    database. Raises DatabaseDown."""
     with absence_translated():
         rows = run("begin", task_id=task_id, job=job, run=number, node=worker, process=process)
     if not rows:

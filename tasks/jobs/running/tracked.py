@@ -74,7 +74,7 @@ class TrackedJob(JobTask):
         """Begin the run of the message; run it with the arguments of its row; have its end written.
 
         If the process dies on any line, the row says that it runs here, and its worker releases it. If the
-        database is away at the beginning, the message goes back; at the end, the end waits in this process.
+        database is down at the beginning, the message goes back; at the end, the end waits in this process.
         """
         header = self.request.get(HEADER) or (self.request.headers or {}).get(HEADER)  # a tracer may add `headers`
         if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself

@@ -5,8 +5,8 @@ that goes on for longer is shown as Running, and its check-ins are written once 
 it still stands.
 
 If the process dies before an end is written, the job runs again, although its work was done. If the database is
-away, ends wait here. A row may say that a job runs in this process although it does not, because the database went
-away while the run began, or has lost its end: then the run is released.
+down, ends wait here. A row may say that a job runs in this process although it does not, because the database went
+down while the run began, or has lost its end: then the run is released.
 """
 
 import logging
@@ -128,7 +128,7 @@ class Writer:
             time.sleep(min(MOMENT, seconds))
 
     def _write_ends(self) -> float:
-        """Write what has come, and return for how long to rest. Raises DatabaseAway: then the ends wait."""
+        """Write what has come, and return for how long to rest. Raises DatabaseDown: then the ends wait."""
         batch = [self._ends.popleft() for _ in range(min(TOGETHER, len(self._ends)))]
         if not batch:
             return 0.0

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, bar_shown, refuse_second_run, table
@@ -59,7 +59,7 @@ def _export(options: dict[str, Any]) -> Answer:
     as_set = options["as_set"]
     with bar_shown("executions", legacy_marks.count_left(as_set=as_set)) as show:
         count = legacy_marks.export_marks(as_set=as_set, on_page=show)
-    with suppress(DatabaseAway), absence_translated():
+    with suppress(DatabaseDown), absence_translated():
         note(at_terminal(), Word.EXPORT, Target.QUEUE, count=count)
     left = legacy_marks.count_left(as_set=as_set)
     shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]

@@ -34,7 +34,7 @@ MEANINGS = {
 
 
 def _status(options: dict[str, Any]) -> Answer:
-    """Show what is known, even if a server is away. Then the command fails, because the rest is unknown."""
+    """Show what is known, even if a server is down. Then the command fails, because the rest is unknown."""
     if options["jobs"]:
         return _jobs()
     facts = Facts()

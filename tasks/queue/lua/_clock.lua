@@ -35,7 +35,7 @@ local function stamp_after(last)
     return text(math.max(now, last + 1))
 end
 
--- Return for how many milliseconds no node claims, because the database is away. A longer time than a pause has comes
+-- Return for how many milliseconds no node claims, because the database is down. A longer time than a pause has comes
 -- from a clock that has gone back, so it is ignored.
 local function pause_left(pause)
     local left = redis.call('PTTL', pause)

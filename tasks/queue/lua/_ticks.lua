@@ -15,7 +15,7 @@ local function tick_marked(wake)
     return must_send
 end
 
--- `is_lost`: a tick that was sent may be lost. `is_due`: work waits, and the database is not away.
+-- `is_lost`: a tick that was sent may be lost. `is_due`: work waits, and the database is not down.
 local function tick_checked(wake, is_lost, is_due)
     if not is_lost and redis.call('GET', wake) == TICK_SENT then
         redis.call('DEL', wake)

@@ -9,7 +9,7 @@
 -- A silent node that said that it stops is not dead. If it were, a pool that ends each process after a task would recover
 -- for ever, because each recovery ends a process. The latest such nodes are kept in `left`, because their claims may
 -- still wait for the worker that has the message.
--- After a gap (Redis was away, or no worker ran) every node has a ttl to send a heartbeat before it counts as dead. A
+-- After a gap (Redis was down, or no worker ran) every node has a ttl to send a heartbeat before it counts as dead. A
 -- heartbeat from the future comes from a clock that has gone back; that node is removed as well.
 --
 -- from tasks/conf/pacing.py: MOST_DEAD, MOST_LEFT

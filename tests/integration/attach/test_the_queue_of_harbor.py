@@ -69,7 +69,7 @@ def test_recovery_sends_a_tick_that_looks_for_keys_although_the_set_is_empty(sen
     assert sent == [None]
     execution_queue().pause()
     recover()
-    assert sent == [None], "the database is away"
+    assert sent == [None], "the database is down"
 
 
 # in processes

@@ -171,7 +171,7 @@ def test_a_redis_database_that_is_not_empty_is_refused_and_left_alone(own: Redis
     assert own.get("other") == b"value"
 
 
-def test_a_server_that_is_away_is_an_error_of_one_line(own: Redis) -> None:
+def test_a_server_that_is_down_is_an_error_of_one_line(own: Redis) -> None:
     for variable, url in (
         ("REDIS_URL", "redis://127.0.0.1:1/0"),
         ("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none"),

@@ -35,12 +35,12 @@ def other_port(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     connection.close()
 
 
-def test_a_database_that_is_away(other_port: None) -> None:
+def test_a_database_that_is_down(other_port: None) -> None:
     ((level, what),) = found("database.reachable")
-    assert (level, what.split(". ")[0]) == (E, "PostgreSQL is away")
+    assert (level, what.split(". ")[0]) == (E, "PostgreSQL is down")
 
 
-def test_an_account_that_does_not_exist_is_not_called_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_account_that_does_not_exist_is_not_called_down(monkeypatch: pytest.MonkeyPatch) -> None:
     connection.close()
     monkeypatch.setitem(connection.settings_dict, "USER", "stranger")
     ((level, what),) = found("database.reachable")

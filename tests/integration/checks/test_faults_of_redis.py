@@ -17,16 +17,16 @@ from tests.integration.checks.conftest import with_redis
 from tests.integration.checks.examined import CHECKS, E, W, found
 
 
-def test_a_redis_that_is_away() -> None:
+def test_a_redis_that_is_down() -> None:
     facts = with_redis(f"redis://127.0.0.1:{choose_port()}/0")
     results = {one.check.id: one for one in examine(facts=facts, checks=CHECKS_OF_REDIS)}
     (problem,) = results["redis.reachable"].problems
-    assert str(problem.msg).startswith("Redis is away, or does not answer in time. Redis: ConnectionError")
+    assert str(problem.msg).startswith("Redis is down, or does not answer in time. Redis: ConnectionError")
     others = {name: one.not_made for name, one in results.items() if not name.endswith(".reachable")}
     assert set(others.values()) == {Server.REDIS}
 
 
-def test_a_redis_that_asks_for_a_password_is_not_called_away(tmp_path: Path) -> None:
+def test_a_redis_that_asks_for_a_password_is_not_called_down(tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path / "redis", extra=["--masterauth", "other"]) as server:
         RedisServer(Server.REDIS, "REDIS_URL", server.url).client.config_set("requirepass", "a secret of the test")
         told = [what for _, what in found("redis.reachable", with_redis(server.url))]
@@ -76,11 +76,11 @@ def test_a_broker_of_its_own_is_held_to_the_same(facts_of_redis: Facts, redis: A
     assert (level, what.split(" evicts")[0]) == (E, "The broker's Redis")
 
 
-def test_a_broker_that_is_away_is_named_as_the_broker(redis: Any) -> None:
+def test_a_broker_that_is_down_is_named_as_the_broker(redis: Any) -> None:
     facts = Facts()
     facts.broker = RedisServer(Server.BROKER, "CELERY_BROKER_URL", f"redis://127.0.0.1:{choose_port()}/0")
     ((level, what),) = found("broker.reachable", facts)
-    assert (level, what.split(",")[0]) == (E, "The broker's Redis is away")
+    assert (level, what.split(",")[0]) == (E, "The broker's Redis is down")
 
 
 @pytest.mark.usefixtures("database")
@@ -102,7 +102,7 @@ def test_a_broker_whose_address_is_not_one_of_ours_is_asked_as_celery_does(
     monkeypatch.setattr(current_app.conf, "broker_write_url", url)
     facts = Facts()
     told = [what.split(",")[0] for _, what in found("broker.reachable", facts)]
-    assert told == ([] if url == "memory://" else ["The broker's Redis is away"])
+    assert told == ([] if url == "memory://" else ["The broker's Redis is down"])
     assert [found(one.id, facts) for one in CHECKS_OF_REDIS if one.id != "redis.persistence"] == [[]] * 4
     assert facts.redis_servers == (facts.redis,)
 
@@ -111,7 +111,7 @@ def test_a_broker_of_another_kind_is_named_by_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(current_app.conf, "broker_write_url", "sqs://")
     monkeypatch.setattr(Facts, "absence", lambda *_: QueueUnavailable("sqs: no such host"))
     ((level, what),) = found("broker.reachable")
-    assert (level, what.split(". ")[0]) == (E, "The broker sqs is away, or does not answer in time")
+    assert (level, what.split(". ")[0]) == (E, "The broker sqs is down, or does not answer in time")
 
 
 CHECKS_OF_REDIS = [one for one in CHECKS if one.id.startswith("redis.")]

@@ -125,8 +125,8 @@ def test_claims_that_no_recovery_has_released(redis: Redis) -> None:
 def test_a_webhook_that_waits_after_failures() -> None:
     row = subscriptions.create("pager", "https://example.com/")
     now = datetime.now(UTC)
-    away = {"failures": 5, "failing_since": now - timedelta(minutes=4), "retry_at": now + timedelta(minutes=2)}
-    for change, count in ((away, 1), ({"enabled": False}, 0), ({"enabled": True, "retry_at": now}, 0)):
+    down = {"failures": 5, "failing_since": now - timedelta(minutes=4), "retry_at": now + timedelta(minutes=2)}
+    for change, count in ((down, 1), ({"enabled": False}, 0), ({"enabled": True, "retry_at": now}, 0)):
         Subscription.objects.filter(pk=row.pk).update(**change)
         told = found("status.webhooks")
         assert [(level, "the webhook pager for a while" in what) for level, what in told] == [(W, True)] * count

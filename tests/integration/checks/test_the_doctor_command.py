@@ -49,7 +49,7 @@ def test_without_redis_the_checks_that_need_it_are_not_made_and_the_rest_is() ->
 def test_without_a_database_the_other_checks_are_made() -> None:
     ran = manage("doctor", DATABASE_URL=f"postgresql://u:s3cret-word@127.0.0.1:{choose_port()}/n")
     assert ran.returncode == 1
-    assert "PostgreSQL is away." in ran.stdout
+    assert "PostgreSQL is down." in ran.stdout
     assert "because PostgreSQL does not answer" in ran.stdout
     assert "redis.reachable" not in ran.stdout
     assert "s3cret-word" not in ran.stdout + ran.stderr

@@ -1,4 +1,4 @@
-"""The runners and the demo over a real database: when it goes away, and that the demo stays bounded."""
+"""The runners and the demo over a real database: when it goes down, and that the demo stays bounded."""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from examples.simulation.prediction import outcomes
 from examples.simulation.queue_state import NotDrained, describe, wait_until_drained
 from examples.simulation.runners import Created, Runners, create_executions
 from examples.simulation.verdict import surprises
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -67,7 +67,7 @@ def fails_at_first(times: int, act: Callable[..., object]) -> Callable[..., obje
     return acts
 
 
-def test_a_database_that_goes_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_goes_down_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runners, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(runners, "report", fails_at_first(20, report))
     todo = plan(MIX)
@@ -76,12 +76,12 @@ def test_a_database_that_goes_away_is_waited_for(monkeypatch: pytest.MonkeyPatch
     assert surprises(todo, created) == []
 
 
-def test_a_database_that_stays_away_ends_the_runners(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_stays_down_ends_the_runners(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runners, "RETRY_SECONDS", 0.01)
     todo = plan(MIX)
     created = create_executions(todo)
     monkeypatch.setattr(runners, "report", fails_at_first(10**9, report))
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseDown):
         Runners(todo, created, rate=0, patience=0.1).run()
 
 

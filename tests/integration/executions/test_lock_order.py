@@ -155,7 +155,7 @@ def test_a_subscription_is_deleted_while_results_of_its_deliveries_are_recorded(
     claimed = claim(5, 30.0)
     assert len(claimed) == 3
     other.execute("SELECT FROM execution_subscription FOR NO KEY UPDATE")
-    failed = [Result(one, State.PENDING, "away", 5.0, answered=False) for one in claimed]
+    failed = [Result(one, State.PENDING, "down", 5.0, answered=False) for one in claimed]
     with in_background(lambda: subscriptions.delete(webhook.pk)) as deleted:
         wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the subscription")
         with in_background(lambda: record(failed)) as recorded:

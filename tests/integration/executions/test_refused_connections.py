@@ -1,4 +1,4 @@
-"""A server that answers and refuses the connection is not called away, and workers wait for it all the same."""
+"""A server that answers and refuses the connection is not called down, and workers wait for it all the same."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused
+from harbor_refresh.executions.errors import DatabaseDown, DatabaseRefused, PoolerRefused
 from harbor_refresh.executions.management.output import Failed, errors_in_one_line
 
 
@@ -31,7 +31,7 @@ def test_an_account_or_a_database_that_does_not_exist_is_a_refusal(
     parameters.setitem(connection.settings_dict, name, value)
     with pytest.raises(DatabaseRefused, match=f'"{value}" does not exist'), absence_translated():
         connect()
-    assert issubclass(DatabaseRefused, DatabaseAway)
+    assert issubclass(DatabaseRefused, DatabaseDown)
 
 
 def test_a_command_says_what_to_type(parameters: pytest.MonkeyPatch) -> None:
@@ -41,14 +41,14 @@ def test_a_command_says_what_to_type(parameters: pytest.MonkeyPatch) -> None:
     assert str(failed.value).endswith(
         "The database answers, and refuses this program. `manage.py harbor check` says what to do."
     )
-    assert "is away" not in str(failed.value)
+    assert "is down" not in str(failed.value)
 
 
-def test_a_server_that_is_not_there_is_still_away(parameters: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_there_is_still_down(parameters: pytest.MonkeyPatch) -> None:
     parameters.setitem(connection.settings_dict, "PORT", "1")
-    with pytest.raises(DatabaseAway) as away, absence_translated():
+    with pytest.raises(DatabaseDown) as down, absence_translated():
         connect()
-    assert type(away.value) is DatabaseAway
+    assert type(down.value) is DatabaseDown
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_a_server_that_is_not_there_is_still_away(parameters: pytest.MonkeyPatch
         ("FATAL:  no such user", DatabaseRefused),
         ("server does not support SSL, but SSL was required", DatabaseRefused),
         ("FATAL:  unsupported startup parameter: options", PoolerRefused),
-        ("connection refused", DatabaseAway),
-        ("FATAL:  the database system is starting up", DatabaseAway),
-        ("FATAL:  sorry, too many clients already", DatabaseAway),
+        ("connection refused", DatabaseDown),
+        ("FATAL:  the database system is starting up", DatabaseDown),
+        ("FATAL:  sorry, too many clients already", DatabaseDown),
     ],
 )
-def test_the_words_of_a_server(text: str, error: type[DatabaseAway]) -> None:
+def test_the_words_of_a_server(text: str, error: type[DatabaseDown]) -> None:
     from django.db import OperationalError
 
-    with pytest.raises(DatabaseAway) as raised, absence_translated():
+    with pytest.raises(DatabaseDown) as raised, absence_translated():
         raise OperationalError(f"connection failed: {text}")
     assert type(raised.value) is error

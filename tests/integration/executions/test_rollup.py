@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
@@ -209,7 +209,7 @@ def test_a_history_that_cannot_be_written_leaves_the_execution_as_it_was() -> No
     assert rows(Execution) == before
 
 
-def test_a_database_that_goes_away_fails_no_row(database: str) -> None:
+def test_a_database_that_goes_down_fails_no_row(database: str) -> None:
     execution = make(("Running", 0), [("Success", 1)])
 
     def is_ended() -> None:
@@ -220,7 +220,7 @@ def test_a_database_that_goes_away_fails_no_row(database: str) -> None:
             )
 
     is_ended()
-    with pytest.raises(DatabaseAway, match=r"^PostgreSQL: "):
+    with pytest.raises(DatabaseDown, match=r"^PostgreSQL: "):
         refresh([execution.pk])
     assert refresh([execution.pk]) == Refreshed(1, 1)
 

@@ -5,7 +5,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.errors import DatabaseAway, TableLocked
+from harbor_refresh.executions.errors import DatabaseDown, TableLocked
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
@@ -110,6 +110,6 @@ def test_an_error_of_the_server_fails_no_execution(sqlstate: str) -> None:
     (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
     report([Report(good_task, "Success"), Report(bad_task, "Success")])
     fails_with(sqlstate, bad)
-    with pytest.raises(DatabaseAway, match=r"^PostgreSQL: no more$"):
+    with pytest.raises(DatabaseDown, match=r"^PostgreSQL: no more$"):
         refresh([good.pk, bad.pk])
     assert (status_of(good), status_of(bad)) == ("Running", "Running")

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.hook import MAX_BODY, status_hook
-from harbor_refresh.executions.api.problems import AWAY
+from harbor_refresh.executions.api.problems import DOWN
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.after_commit import Member
@@ -353,9 +353,9 @@ def test_a_row_that_stays_locked_is_503_and_the_report_may_be_sent_again() -> No
     assert answer(wire("j")) == (200, "")
 
 
-def test_a_database_that_is_away_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_down_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded("j")
     connection.close()
     monkeypatch.setitem(connection.settings_dict, "PORT", "1")
-    assert answer(wire("j")) == (503, AWAY)
+    assert answer(wire("j")) == (503, DOWN)
     connection.close()

@@ -15,7 +15,7 @@ from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle import housekeeping, retention
 from harbor_refresh.executions.lifecycle import sweep as sweeping
 from harbor_refresh.executions.lifecycle.deletion import delete_final
@@ -435,13 +435,13 @@ def test_a_sweep_without_a_database_ends_at_once(monkeypatch: pytest.MonkeyPatch
     """Its other steps would fail, too."""
     steps: list[str] = []
 
-    def away(*_: Any) -> Any:
+    def down(*_: Any) -> Any:
         steps.append("executions")
         raise OperationalError("the connection was lost")
 
-    monkeypatch.setattr(retention, "find", away)
+    monkeypatch.setattr(retention, "find", down)
     last = Chore("last", lambda _: steps.append("last") or 0, OLD)  # type: ignore[func-returns-value]
     monkeypatch.setattr(sweeping, "HOUSEKEEPING", (last,))
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseDown):
         sweep()
     assert steps == ["executions"]

@@ -55,15 +55,15 @@ class Sent:
 
 
 class Outbox:
-    """The messages that are sent, in the place of a broker. One that `is_away` takes none."""
+    """The messages that are sent, in the place of a broker. One that `is_down` takes none."""
 
     def __init__(self) -> None:
         self.messages: list[Sent] = []
-        self.is_away = False
+        self.is_down = False
 
     def publish(self, rows: Sequence[tuple[Any, ...]]) -> int:
-        if rows and self.is_away:
-            raise ConnectionError("the broker is away")
+        if rows and self.is_down:
+            raise ConnectionError("the broker is down")
         self.messages += [Sent.of(row) for row in rows]
         return len(rows)
 
@@ -263,12 +263,12 @@ def tasks_refuse_no_more() -> None:
 
 
 class Port:
-    """Where the database is. It is not found while it is `away`."""
+    """Where the database is. It is not found while it is `down`."""
 
     def __init__(self) -> None:
         self._port = connection.settings_dict["PORT"]
 
-    def away(self) -> None:
+    def down(self) -> None:
         """Other threads of this process lose their connections as well."""
         with connection.cursor() as cursor:
             connection.settings_dict["PORT"] = "1"

@@ -408,10 +408,10 @@ def test_arguments_of_another_try_that_cannot_be_kept_end_the_job(argument: Any,
 # what goes wrong at its beginning
 
 
-def test_a_message_that_comes_while_the_database_is_away_goes_back_and_begins_later(outbox: Outbox) -> None:
+def test_a_message_that_comes_while_the_database_is_down_goes_back_and_begins_later(outbox: Outbox) -> None:
     message = one(outbox)
     with database_port() as port:
-        port.away()
+        port.down()
         with pytest.raises(Reject) as rejected:
             delivered(message, lambda job: None)
         assert rejected.value.requeue
@@ -446,19 +446,19 @@ def test_a_begin_that_another_transaction_or_a_migration_prevents_gives_its_mess
 
 
 @pytest.mark.parametrize(
-    ("raised", "goes_away"),
+    ("raised", "goes_down"),
     [(SoftTimeLimitExceeded(), False), (DataError("too large"), True)],
-    ids=["time limit", "refused by a database that goes away then"],
+    ids=["time limit", "refused by a database that goes down then"],
 )
 def test_a_begin_that_fails_and_whose_job_cannot_be_ended_gives_its_message_back(
-    raised: Exception, goes_away: bool, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+    raised: Exception, goes_down: bool, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     message = one(outbox)
     with database_port() as port:
 
         def fail(*_: Any) -> Any:
-            if goes_away:
-                port.away()
+            if goes_down:
+                port.down()
             raise raised
 
         monkeypatch.setattr(tracked, "begin", fail)

@@ -177,11 +177,11 @@ def test_a_limit_is_written_although_its_task_was_locked_for_a_moment(
     assert rows() == {"j": ("ended", 1)}
 
 
-def test_while_the_database_is_away_an_event_is_logged_and_ends_no_worker(
+def test_while_the_database_is_down_an_event_is_logged_and_ends_no_worker(
     message: Sent, caplog: pytest.LogCaptureFixture
 ) -> None:
     with database_port() as port:
-        port.away()
+        port.down()
         revoked(message)
     assert f"Could not write of task {message.task_id} that it was revoked" in caplog.text
     assert rows() == {"j": ("sent", 0)}

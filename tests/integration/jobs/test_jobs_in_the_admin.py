@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from django.test import Client
 
-from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchExecution
+from harbor_refresh.executions.errors import Contended, DatabaseDown, NoSuchExecution
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.stops import Stopped
 from harbor_refresh.executions.models import Execution, Task
@@ -261,7 +261,7 @@ def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (DatabaseAway("gone"), "gone. The rest was left as it is: try again when it is back."),
+        (DatabaseDown("gone"), "gone. The rest was left as it is: try again when it is back."),
         (Contended(), f"{Contended.__doc__} The rest was left as it is: try again."),
     ],
 )

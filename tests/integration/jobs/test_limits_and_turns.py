@@ -289,7 +289,7 @@ def test_a_worker_sends_what_it_admits_to_each_queue_that_its_app_may_have(
 
 
 def test_expired_jobs_use_up_no_rate(declare: Declare, outbox: Outbox) -> None:
-    """They may have come while workers were away, and others expire behind them."""
+    """They may have come while workers were down, and others expire behind them."""
     copy = declare(rate="1/h")
     pause(QUEUE, Person("a person", Origin.API))
     start("SCAN", jobs=[copy.s(n).set(expires=3_600) for n in range(7)])
@@ -348,7 +348,7 @@ def test_a_clock_of_the_database_that_goes_back_holds_up_no_limit(
         assert different(outbox) == more
 
 
-def test_while_workers_are_away_a_rate_saves_up_two_seconds_at_most(declare: Declare, outbox: Outbox) -> None:
+def test_while_workers_are_down_a_rate_saves_up_two_seconds_at_most(declare: Declare, outbox: Outbox) -> None:
     copy = declare(rate="10/s")
     start("SCAN", jobs=[copy.s(n) for n in range(100)])
     for _ in range(60):
@@ -404,7 +404,7 @@ def test_a_worker_that_starts_before_the_database_is_there_changes_the_limit_lat
     its = worker._consumer
     its.hostname, its.app.tasks = "a worker", current_app.tasks
     with database_port() as port:
-        port.away()
+        port.down()
         worker.start(its)
         port.back()
         try:
@@ -415,9 +415,9 @@ def test_a_worker_that_starts_before_the_database_is_there_changes_the_limit_lat
 
 def test_many_processes_that_admit_at_once_admit_no_more_than_the_limit(declare: Declare, outbox: Outbox) -> None:
     copy = declare(concurrency=10)
-    outbox.is_away = True
+    outbox.is_down = True
     start("SCAN", jobs=[copy.s(n) for n in range(200)])
-    outbox.is_away = False
+    outbox.is_down = False
     ids = list(Job.objects.values_list("pk", flat=True))
     assert places() == 10
     most: list[int] = []

@@ -149,10 +149,10 @@ def test_why_counts_the_jobs_that_come_before_one_in_its_queue(outbox: Outbox) -
     assert found == {"j4": "0", "takes turns": "1", "j6": "3", "last": "7"}
 
 
-def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_back(outbox: Outbox) -> None:
-    outbox.is_away = True
+def test_a_broker_that_is_down_keeps_no_caller_and_the_jobs_are_sent_when_it_is_back(outbox: Outbox) -> None:
+    outbox.is_down = True
     recorded("j")
-    outbox.is_away = False
+    outbox.is_down = False
     assert rows() == {"j": ("sent", 0)}
     beats()
     nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
@@ -161,12 +161,12 @@ def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_
     assert outbox.taken() == [("j", 0)]
 
 
-def test_a_job_whose_message_cannot_be_made_ends_although_the_broker_goes_away(
+def test_a_job_whose_message_cannot_be_made_ends_although_the_broker_goes_down(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded("a", "b")
     picked = [astuple(replace(one, options=json.dumps(one.options))) for one in outbox.take()]
-    producer = Mock(publish=Mock(side_effect=[TypeError("no"), ConnectionError("the broker is away")]))
+    producer = Mock(publish=Mock(side_effect=[TypeError("no"), ConnectionError("the broker is down")]))
     monkeypatch.setattr(sender, "batch_producer", lambda: nullcontext(producer))
     with pytest.raises(ConnectionError):
         publish(picked)
@@ -334,8 +334,8 @@ def test_a_worker_sends_the_jobs_of_its_own_queues(outbox: Outbox) -> None:
 
 
 def test_a_worker_reads_no_jobs_of_other_queues(outbox: Outbox) -> None:
-    """A million of them may be due while their workers are away."""
-    start("SCAN", [[NewJob("a.job", options={"queue": f"away {n % 10}", "countdown": 3_600})] for n in range(100)])
+    """A million of them may be due while their workers are down."""
+    start("SCAN", [[NewJob("a.job", options={"queue": f"down {n % 10}", "countdown": 3_600})] for n in range(100)])
     recorded("j", options={"countdown": 3_600})
     Job.objects.update(not_before=timezone.now() - timedelta(hours=1))
     Job.objects.filter(queue=QUEUE).update(not_before=timezone.now())
@@ -440,9 +440,9 @@ def test_the_next_job_of_a_chain_is_sent_at_once_also_if_it_has_another_queue(ou
 
 def test_a_process_that_comes_second_sends_nothing_beyond_the_room(outbox: Outbox) -> None:
     """Another process picks for the queue at this moment. Its picks are not seen yet."""
-    outbox.is_away = True
+    outbox.is_down = True
     recorded(*ten())
-    outbox.is_away = False
+    outbox.is_down = False
     Job.objects.update(state="waiting")
     with psycopg.connect(servers.postgres.url_for(connection.settings_dict["NAME"])) as other:
         other.execute("SELECT pg_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%s))", [QUEUE])

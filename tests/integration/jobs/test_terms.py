@@ -341,15 +341,15 @@ def test_what_has_not_ended_by_then_is_stopped_and_says_so(outbox: Outbox, redis
     assert set(Job.objects.filter(task__execution=execution).values_list("state", flat=True)) == {"ended"}
 
 
-def test_a_deadline_is_kept_while_the_redis_of_the_queue_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadline_is_kept_while_the_redis_of_the_queue_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """With another broker the pass comes all the same, and a deadline needs PostgreSQL alone."""
 
-    def away(**_: Any) -> int:
-        raise QueueUnavailable("Redis: away")
+    def down(**_: Any) -> int:
+        raise QueueUnavailable("Redis: down")
 
     execution = scanned(1, deadline=3600)
     pass_time()
-    monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.recover", away)
+    monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.recover", down)
     monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.waiting", lambda queue: 0)
     with pytest.raises(QueueUnavailable):
         recover_stale()

@@ -16,7 +16,7 @@ from django.db import OperationalError, connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import CODES, Status
 from harbor_refresh.tasks.jobs import Handle, outcomes, sender
@@ -169,7 +169,7 @@ def test_while_ends_keep_coming_the_next_jobs_are_sent_before_these_are_written(
         wait_for(partial(is_sent_while_ends_come, outbox, this_writer, end), f"{following} to be sent")
 
 
-def test_while_the_database_is_away_ends_wait_and_one_line_says_so(
+def test_while_the_database_is_down_ends_wait_and_one_line_says_so(
     outbox: Outbox, gate: Gate, port: Port, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate.open.set()
@@ -178,7 +178,7 @@ def test_while_the_database_is_away_ends_wait_and_one_line_says_so(
 
     def work(job: Handle) -> None:
         becomes("a", "Running")  # its thread is connected
-        delivered(second, lambda _: port.away())
+        delivered(second, lambda _: port.down())
 
     delivered(first, work)
     wait_for(lambda: gate.tries > 3, "several tries")
@@ -338,7 +338,7 @@ def test_a_run_whose_process_was_told_to_end_is_released_if_the_process_goes_on(
 def begin_and_lose(*arguments: Any) -> None:
     """The connection breaks after the commit."""
     begin(*arguments)
-    raise DatabaseAway
+    raise DatabaseDown
 
 
 @pytest.mark.usefixtures("searches")

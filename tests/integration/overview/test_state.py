@@ -1,4 +1,4 @@
-"""A look at the service: what each server knows, and what is left when one of them is away."""
+"""A look at the service: what each server knows, and what is left when one of them is down."""
 
 import os
 import signal
@@ -185,7 +185,7 @@ def test_a_broker_of_another_kind_is_not_asked_and_not_absent(monkeypatch: pytes
     assert "queue messages" not in [name for name, *_ in _counts(state, 0)]
 
 
-def test_a_broker_that_is_away_on_a_redis_of_its_own_does_not_hide_the_queue() -> None:
+def test_a_broker_that_is_down_on_a_redis_of_its_own_does_not_hide_the_queue() -> None:
     with uses(servers.redis.url, f"redis://127.0.0.1:{choose_port()}/0"), absence_remembered():
         assert [set(look().absent) for _ in range(2)] == [{"broker"}, {"broker"}]
 
@@ -220,7 +220,7 @@ def test_a_redis_that_hangs_is_asked_once_and_all_else_is_known(
     assert (state.quarantined, len(state.schedule or ())) == (0, len(ROWS))
 
 
-def test_a_database_that_is_away_hides_only_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_down_hides_only_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     connection.close()
     monkeypatch.setitem(connections["default"].settings_dict, "PORT", choose_port(None))
     state = look()

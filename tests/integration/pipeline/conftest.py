@@ -30,9 +30,9 @@ def no_heat(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def redis_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def redis_down(monkeypatch: pytest.MonkeyPatch) -> None:
     client = absent_redis()
-    away = ExecutionQueue(refresh_settings(), client, client)
+    down = ExecutionQueue(refresh_settings(), client, client)
     for module in (
         "pipeline.dispatcher",
         "pipeline.refresher",
@@ -40,7 +40,7 @@ def redis_away(monkeypatch: pytest.MonkeyPatch) -> None:
         "pipeline.wakeup",
         "strategies.current",
     ):
-        monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: away)
+        monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: down)
 
 
 @pytest.fixture

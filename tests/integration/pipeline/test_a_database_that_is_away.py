@@ -20,7 +20,7 @@ from tests.integration.sample_executions import made, status_of
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_with_the_database_away_a_claim_is_released_without_an_attempt_and_claiming_pauses(
+def test_with_the_database_down_a_claim_is_released_without_an_attempt_and_claiming_pauses(
     redis: Redis, told: list[Any], settings: Settings
 ) -> None:
     execution, tasks = made(1)
@@ -33,7 +33,7 @@ def test_with_the_database_away_a_claim_is_released_without_an_attempt_and_claim
         refresh_claim(claim)
     finally:
         connection.settings_dict["PORT"] = port
-    assert names(told) == ["database_away"]
+    assert names(told) == ["database_down"]
     state = whole_redis(redis)
     assert (state["queue:v2"], state["pause"]) == ({member(execution)}, "1")
     assert not {"processing", "attempts"} & set(state)
@@ -52,7 +52,7 @@ def test_a_table_that_a_migration_holds_counts_no_attempt(redis: Redis, told: li
             assert claim.members == (member(execution),)
             told.clear()
             refresh_claim(claim)
-            assert names(told) == ["database_away"]
+            assert names(told) == ["database_down"]
             state = whole_redis(redis)
             assert (state["queue:v2"], state["pause"]) == ({member(execution)}, "1")
             assert not {"processing", "attempts"} & set(state)
@@ -62,7 +62,7 @@ def test_a_table_that_a_migration_holds_counts_no_attempt(redis: Redis, told: li
     assert not Quarantine.objects.exists()
 
 
-def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told: list[Any]) -> None:
+def test_a_server_that_takes_no_writes_is_down(database: str, redis: Redis, told: list[Any]) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     told.clear()
@@ -72,7 +72,7 @@ def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told
     published: list[Any] = []
     assert dispatch(published.extend, 0) == 0
     assert connection.connection is None, "the next one may find a server that takes writes"
-    assert (published, names(told), marked(redis)) == ([], ["database_away"], {member(execution)})
+    assert (published, names(told), marked(redis)) == ([], ["database_down"], {member(execution)})
     assert redis.exists(execution_queue().keys.pause)
     assert redis.exists(execution_queue().keys.wake), "the next mark sends no tick, which could do nothing either"
     with connection.cursor() as cursor:

@@ -92,7 +92,7 @@ def test_a_claim_that_cannot_be_published_is_released_without_an_attempt(redis: 
 def test_a_claim_that_can_be_neither_published_nor_released_renews_its_node(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Redis went away in between: the claim keeps the old name, and recovery notices that name's silence."""
+    """Redis went down in between: the claim keeps the old name, and recovery notices that name's silence."""
     execution_queue().mark(["1:A"])
     before = this_node.name
 
@@ -105,8 +105,8 @@ def test_a_claim_that_can_be_neither_published_nor_released_renews_its_node(
     assert this_node.name != before
 
 
-def test_with_redis_away_dispatch_and_refresh_say_so_and_the_node_is_renewed(
-    redis_away: None,
+def test_with_redis_down_dispatch_and_refresh_say_so_and_the_node_is_renewed(
+    redis_down: None,
 ) -> None:
     from harbor_refresh.tasks.queue.claim import Claim
 

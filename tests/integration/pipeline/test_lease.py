@@ -84,7 +84,7 @@ def test_a_pass_does_not_wait_for_a_locked_row() -> None:
     assert held.holder == "other"
 
 
-def test_a_lease_is_released_after_an_error(redis_away: None) -> None:
+def test_a_lease_is_released_after_an_error(redis_down: None) -> None:
     drifted()
     with pytest.raises(QueueUnavailable):
         reconcile()

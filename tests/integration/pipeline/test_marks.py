@@ -41,8 +41,8 @@ def test_reports_that_change_nothing_mark_nothing(redis: Redis) -> None:
     assert whole_redis(redis) == {}
 
 
-def test_with_redis_away_a_report_is_applied_and_logs_the_lost_marks(
-    redis_away: None, caplog: pytest.LogCaptureFixture
+def test_with_redis_down_a_report_is_applied_and_logs_the_lost_marks(
+    redis_down: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, tasks = made(1)
     with caplog.at_level(logging.INFO, "harbor_refresh"):

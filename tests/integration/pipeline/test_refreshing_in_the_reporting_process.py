@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 @pytest.mark.parametrize("interval", [0, -1])
 def test_with_an_interval_of_zero_the_reporting_process_refreshes_and_touches_no_redis(
-    interval: int, settings: Settings, redis: Redis, redis_away: None, told: list[Any]
+    interval: int, settings: Settings, redis: Redis, redis_down: None, told: list[Any]
 ) -> None:
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = interval
     execution, tasks = made(2)
@@ -28,7 +28,7 @@ def test_with_an_interval_of_zero_the_reporting_process_refreshes_and_touches_no
 
 
 def test_with_an_interval_of_zero_reconcile_heals_without_redis(
-    settings: Settings, redis: Redis, redis_away: None
+    settings: Settings, redis: Redis, redis_down: None
 ) -> None:
     execution = drifted()
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0

@@ -1,4 +1,4 @@
-"""A broker that is away, dies or hangs: the report lands and is marked all the same."""
+"""A broker that is down, dies or hangs: the report lands and is marked all the same."""
 
 import logging
 import os
@@ -28,16 +28,16 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 def test_a_report_is_applied_and_logged_whatever_error_a_wake_up_raises(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def away(queue: str) -> int:
-        raise error("the broker is away")
+    def down(queue: str) -> int:
+        raise error("the broker is down")
 
-    monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.waiting", away)
+    monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.waiting", down)
     execution, tasks = made(1)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         assert report([Report(tasks[0], "Running")]).applied == 1
     assert marked(redis) == {member(execution)}
     assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
-        ("WARNING", "Could not wake a tick, the next one of the schedule will do: the broker is away")
+        ("WARNING", "Could not wake a tick, the next one of the schedule will do: the broker is down")
     ]
 
 

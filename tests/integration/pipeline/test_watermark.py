@@ -96,7 +96,7 @@ def test_a_full_reconcile_reads_everything_and_moves_the_watermark_like_any_pass
     assert watermark() > before
 
 
-def test_with_redis_away_reconcile_says_so_and_the_watermark_does_not_move(redis: Redis, redis_away: None) -> None:
+def test_with_redis_down_reconcile_says_so_and_the_watermark_does_not_move(redis: Redis, redis_down: None) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("harbor_refresh.tasks.strategies.current.execution_queue", execution_queue)
         reconcile()

@@ -86,7 +86,7 @@ def look_at_queue(admin: Client, execution: Execution) -> None:
 
 
 def look_by_command(admin: Client, execution: Execution) -> None:
-    with pytest.raises(Failed, match="Redis is away"):
+    with pytest.raises(Failed, match="Redis is down"):
         call_command("harbor", "why", str(execution.pk))
 
 

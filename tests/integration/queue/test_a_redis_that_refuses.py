@@ -1,4 +1,4 @@
-"""A Redis that answers and refuses this program is not called away."""
+"""A Redis that answers and refuses this program is not called down."""
 
 from pathlib import Path
 
@@ -40,4 +40,4 @@ def test_a_password_or_a_right_that_is_missing_is_a_refusal(guarded: str, why: s
     with pytest.raises(Failed) as failed, errors_in_one_line():
         client.set("a", 1)
     assert str(failed.value).endswith(advice)
-    assert "is away" not in str(failed.value)
+    assert "is down" not in str(failed.value)

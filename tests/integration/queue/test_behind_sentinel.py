@@ -43,7 +43,7 @@ def with_a_sentinel_first(url: str, port: int) -> str:
     return url.replace("redis+sentinel://", f"redis+sentinel://{LOOPBACK}:{port},")
 
 
-def test_a_sentinel_that_is_away_is_passed_over_and_asked_last_from_then_on(made: BehindSentinel) -> None:
+def test_a_sentinel_that_is_down_is_passed_over_and_asked_last_from_then_on(made: BehindSentinel) -> None:
     client = connect(with_a_sentinel_first(made.url, choose_port()), TIMEOUT, tries=1)
     assert client.ping()
     sentinels = client.connection_pool.sentinel_manager  # type: ignore[attr-defined]

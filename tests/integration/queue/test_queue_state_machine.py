@@ -346,7 +346,7 @@ class Queue(RuleBasedStateMachine):
         self.recover(idle=False)
 
     @rule()
-    def database_goes_away(self) -> None:
+    def database_goes_down(self) -> None:
         self.queue.pause()
         self.model.pause, self.model.pause_of_a_wrong_clock = True, False
 
@@ -450,7 +450,7 @@ def test_many_steps_in_random_order_leave_what_the_model_says(redis: Redis) -> N
         lambda: machine.ask_for_a_tick(chance.random() < 0.5, chance.random() < 0.5): 3,
         lambda: machine.clock_moves_forward(chance.choice([0.000001, 1, 1, TTL, STALE + 1])): 2,
         lambda: machine.clock_goes_back(chance.choice([0.000001, 1, TTL, STALE + 1])): 1,
-        machine.database_goes_away: 1,
+        machine.database_goes_down: 1,
         machine.clock_goes_back_in_a_pause: 1,
         machine.pause_is_over: 2,
         machine.tick_on_its_way_is_lost: 2,

@@ -18,7 +18,7 @@ def unheard(redis: Redis, faked: Faked) -> Faked:
 #: Since when signs have come, when the last came, and of which server.
 UNSETTLED = {
     "none was ever heard": None,
-    "the last one was heard long ago: Redis was away, or no worker ran": (1, NOW - 5 * SECOND - 1, ""),
+    "the last one was heard long ago: Redis was down, or no worker ran": (1, NOW - 5 * SECOND - 1, ""),
     "the clock has gone back": (NOW + 1, NOW, ""),
     "the last one comes from the future": (1, NOW + 5 * SECOND + 1, ""),
     "they came to a server that is not this one, or was restarted": (1, NOW, "another"),
@@ -53,7 +53,7 @@ def test_signs_that_keep_coming_let_silence_mean_death(redis: Redis, unheard: Fa
 
 
 def test_the_process_that_comes_back_first_declares_no_other_dead(redis: Redis, unheard: Faked) -> None:
-    """Redis was away for 15 seconds, and nothing was lost."""
+    """Redis was down for 15 seconds, and nothing was lost."""
     queue, clock = unheard
     signs_of_life_come(redis, since=1, heard=NOW)
     for node in ("a", "b"):

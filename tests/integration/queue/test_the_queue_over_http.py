@@ -1,4 +1,4 @@
-"""The state of the queue over HTTP, and what is answered while Redis is away."""
+"""The state of the queue over HTTP, and what is answered while Redis is down."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def test_the_counts_are_those_of_redis_and_of_the_database(database: str, queue:
 
 
 @pytest.fixture
-def redis_is_away(settings: Settings) -> Iterator[None]:
+def redis_is_down(settings: Settings) -> Iterator[None]:
     of_this_process = (execution_queue, patient, single)
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     for one in of_this_process:
@@ -41,12 +41,12 @@ def redis_is_away(settings: Settings) -> Iterator[None]:
         one.cache_clear()
 
 
-def test_a_redis_that_is_away_is_a_problem_that_passes_and_the_log_says_why(
-    database: str, redis_is_away: None, caplog: pytest.LogCaptureFixture
+def test_a_redis_that_is_down_is_a_problem_that_passes_and_the_log_says_why(
+    database: str, redis_is_down: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = Program(token(Scope.READ)).send("GET", "/queue")
     assert {name: answered(answer, 503)[name] for name in ("title", "detail")} == {
-        "title": "Redis is away",
+        "title": "Redis is down",
         "detail": "send the request again after `Retry-After` seconds; the log of the service says why",
     }
     assert answer["Retry-After"] == "5"

@@ -1,4 +1,4 @@
-"""A Redis that was flushed, forgot its scripts or is away; real clocks; and no script that reads all of a set."""
+"""A Redis that was flushed, forgot its scripts or is down; real clocks; and no script that reads all of a set."""
 
 import time
 
@@ -39,7 +39,7 @@ def test_a_script_that_is_forgotten_again_after_it_was_loaded_is_an_absence(
         faked[0].mark(["1:A"])
 
 
-def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
+def test_with_redis_down_every_verb_says_so_in_our_own_words() -> None:
     client = absent_redis()
     queue = ExecutionQueue(refresh_settings(), client, client)
     claim = Claim("n1", "7", ("1:A",))

@@ -99,14 +99,14 @@ def test_stats_says_when_claiming_pauses_and_when_the_queue_is_not_used(
     assert "The interval is 0 or less: the reporting process refreshes, and the queue is not used.\n" in shown
 
 
-def test_stats_goes_on_while_redis_is_away_and_fails() -> None:
+def test_stats_goes_on_while_redis_is_down_and_fails() -> None:
     done = manage("harbor", "status", REDIS_URL=NOBODY)
 
     assert done.returncode == 1
     assert done.stderr.startswith("Failed: Redis: ConnectionError: ")
     assert "backlog" not in done.stdout
     assert "quarantined   " in done.stdout
-    assert "error    redis.reachable  Redis is away, or does not answer in time." in done.stdout
+    assert "error    redis.reachable  Redis is down, or does not answer in time." in done.stdout
 
 
 def test_quarantine_lists_executions_with_their_reasons(queue: ExecutionQueue) -> None:
@@ -243,7 +243,7 @@ def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("Failed: Redis: ConnectionError: ")
     assert done.stderr.endswith(
-        "Redis is away; nothing is lost, reconcile finds what was not marked. "
+        "Redis is down; nothing is lost, reconcile finds what was not marked. "
         "`manage.py harbor check` says what to do.\n"
     )
 
@@ -254,7 +254,7 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("Failed: PostgreSQL: connection failed")
-    assert done.stderr.endswith("The database is away. `manage.py harbor check` says what to do.\n")
+    assert done.stderr.endswith("The database is down. `manage.py harbor check` says what to do.\n")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The page of the queue: what it shows, its verbs, its permissions, and what it shows with Redis away."""
+"""The page of the queue: what it shows, its verbs, its permissions, and what it shows with Redis down."""
 
 import re
 from typing import Any
@@ -136,13 +136,13 @@ def test_a_viewer_looks_and_cannot_act(verb: str, queue: ExecutionQueue) -> None
     assert not AuditEntry.objects.exists()
 
 
-def test_with_redis_away_the_page_shows_what_the_database_knows(
+def test_with_redis_down_the_page_shows_what_the_database_knows(
     admin: Client, monkeypatch: pytest.MonkeyPatch, queue: ExecutionQueue
 ) -> None:
     act(admin, "pause", JOBS, reason="upgrade")
     client = absent_redis()
-    away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("harbor_refresh.tasks.admin.queue_page.execution_queue", lambda: away)
+    down = ExecutionQueue(queue.conf, client, client)
+    monkeypatch.setattr("harbor_refresh.tasks.admin.queue_page.execution_queue", lambda: down)
     shown = text_of(admin.get(PAGE))
     assert "Redis: " in shown
     assert "was paused by operator" in shown

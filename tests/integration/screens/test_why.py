@@ -108,7 +108,7 @@ def test_on_the_queue_the_workers_and_the_pause_are_what_it_waits_for(
     queue.pause()
     (paused,) = findings(wrong)
     assert paused.startswith("It is on the queue. No node claims for ")
-    assert paused.endswith(" ms more, because the database was away.")
+    assert paused.endswith(" ms more, because the database was down.")
 
 
 def test_in_a_claim_it_waits_for_a_worker_or_is_worked_on_or_its_node_is_silent(

@@ -90,17 +90,17 @@ def test_a_worker_is_blamed_only_for_messages_that_it_could_take(
     ("question", "error"),
     [("channels.messages", QueueUnavailable("gone")), ("_answering", redis.exceptions.ConnectionError("gone"))],
 )
-def test_a_broker_that_is_away_says_nothing_of_the_workers(
+def test_a_broker_that_is_down_says_nothing_of_the_workers(
     question: str, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it goes before or after the messages are counted."""
 
-    def away(_: object) -> None:
+    def down(_: object) -> None:
         raise error
 
-    monkeypatch.setattr(f"harbor_refresh.management.commands.alive.{question}", away)
+    monkeypatch.setattr(f"harbor_refresh.management.commands.alive.{question}", down)
     found = judge_workers()
-    assert (found.is_alive, "the broker is away" in found.why) == (True, True)
+    assert (found.is_alive, "the broker is down" in found.why) == (True, True)
 
 
 @pytest.mark.parametrize(("seconds", "is_alive"), [(1, True), (40, True), (75, False), (None, False)])
@@ -111,12 +111,12 @@ def test_beat_is_judged_by_what_it_sent_last(seconds: int | None, is_alive: bool
     assert judge_beat().is_alive == is_alive
 
 
-def test_a_beat_whose_broker_is_away_is_alive_and_sends_as_soon_as_it_is_there(
+def test_a_beat_whose_broker_is_down_is_alive_and_sends_as_soon_as_it_is_there(
     cluster: Cluster,  # noqa: F811
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is away from the start on. Meanwhile a beat that hangs is found all the same."""
+    """It is down from the start on. Meanwhile a beat that hangs is found all the same."""
     PeriodicTask.objects.update(last_run_at=timezone.now() - timedelta(hours=1))
     IntervalSchedule.objects.update(every=1, period="seconds")
     broker = EmbeddedRedis(tmp_path / "broker")

@@ -16,7 +16,7 @@ from django.test import Client
 
 from harbor_refresh.admin import latest as looking
 from harbor_refresh.admin.latest import CHARTS, Overview, latest, take
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.tasks.admin import queue_page
@@ -196,11 +196,11 @@ def test_pages_that_ask_within_a_moment_share_one_look(admin: Client, monkeypatc
     assert looks == [1, 1]
 
 
-# Servers that are away
+# Servers that are down
 
 
 @pytest.mark.parametrize("path", [LIVE, "/admin/live/charts/hour", "/admin/harbor_tasks/pause/live/"])
-def test_an_open_page_says_that_the_database_is_away(
+def test_an_open_page_says_that_the_database_is_down(
     admin: Client, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     connection.close()
@@ -211,31 +211,31 @@ def test_an_open_page_says_that_the_database_is_away(
     assert admin.get(path).status_code == 200
 
 
-def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_opens_while_redis_is_down(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     from harbor_refresh.tasks.conf import refresh_settings
     from harbor_refresh.tasks.news import state
     from tests.integration.redis_state import absent_redis
 
     client = absent_redis()
-    away = ExecutionQueue(refresh_settings(), client, client)
-    monkeypatch.setattr(state, "brief_queue", lambda: away)
+    down = ExecutionQueue(refresh_settings(), client, client)
+    monkeypatch.setattr(state, "brief_queue", lambda: down)
     page = admin.get(PAGE)
     assert page.status_code == 200
-    assert "Redis is away" in page.content.decode()
+    assert "Redis is down" in page.content.decode()
     news = live(admin).json()
     assert (card(news, "backlog")["value"], card(news, "backlog")["level"]) == ("?", "wrong")
     assert card(news, "quarantined")["value"] == "0"
 
 
-def test_what_redis_has_said_is_shown_although_the_database_goes_away_meanwhile(
+def test_what_redis_has_said_is_shown_although_the_database_goes_down_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def away(span: str) -> None:
-        raise DatabaseAway
+    def down(span: str) -> None:
+        raise DatabaseDown
 
-    monkeypatch.setattr(looking.samples, "read", away)
+    monkeypatch.setattr(looking.samples, "read", down)
     state = take().state
-    assert (state.absent, state.backlog) == ({"database": "The database is away."}, 0)
+    assert (state.absent, state.backlog) == ({"database": "The database is down."}, 0)
     assert {getattr(state, name) for name in OF_DATABASE} == {None}
 
 
@@ -247,15 +247,15 @@ def test_a_look_that_hangs_is_waited_for_once_and_then_told_at_once(monkeypatch:
         assert may_return.wait(300)
         return found
 
-    def is_away() -> bool:
+    def is_down() -> bool:
         return [one.id for one in latest().findings] == ["database.reachable"]
 
     looks_with(hang)
     monkeypatch.setattr(flights, "SECONDS", 0.01)
-    assert is_away()
+    assert is_down()
     now = flights.monotonic()
     monkeypatch.setattr(flights, "monotonic", lambda: now + 600)
     monkeypatch.setattr(flights, "SECONDS", 600)
-    assert is_away(), "it was asked so long ago"
+    assert is_down(), "it was asked so long ago"
     may_return.set()
     wait_for(lambda: latest() is found, "the look to come back")

@@ -160,7 +160,7 @@ def test_readiness_tells_no_reason_through_a_proxy(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(probes, "databases", Flight(lambda: "PostgreSQL: 10.1.2.4 is gone", str))
     for name in OF_A_PROXY:
         answer = Client().get("/readyz", headers={name: "for=1.2.3.4"})
-        assert answer.json() == {"ready": False, "database": "away", "redis": "away"}
+        assert answer.json() == {"ready": False, "database": "down", "redis": "down"}
 
 
 def test_a_database_without_our_tables_is_not_ready() -> None:
@@ -251,4 +251,4 @@ def test_a_redis_that_hangs_costs_its_values_and_a_moment(database: str, tmp_pat
     assert ("harbor_refresh_backlog", "") not in found
     assert found["harbor_refresh_quarantined", ""] == 0
     assert (ready.status_code, ready.json()["ready"]) == (200, True)
-    assert ready.json()["redis"].startswith("Redis is away, or does not answer in time. Redis: ")
+    assert ready.json()["redis"].startswith("Redis is down, or does not answer in time. Redis: ")

@@ -65,13 +65,13 @@ def doctor(url: str, *only: str, **environment: str) -> dict[str, list[dict[str,
     return {one["check"]: one["problems"] for one in json.loads(ran.stdout)["checks"] if one["problems"]}
 
 
-def test_a_pooler_that_refuses_our_options_is_not_called_away(pooler: Pooler, database: str, redis: Redis) -> None:
+def test_a_pooler_that_refuses_our_options_is_not_called_down(pooler: Pooler, database: str, redis: Redis) -> None:
     url = pooler().url(database)
     ran = manage("harbor", "status", DATABASE_URL=url)
     assert ran.returncode == 1
     assert "unsupported startup parameter: options" in ran.stderr
     assert "Set DATABASE_POOLED=true" in ran.stdout
-    assert "PostgreSQL is away" not in ran.stdout + ran.stderr
+    assert "PostgreSQL is down" not in ran.stdout + ran.stderr
     (problem,) = doctor(url, "database")["database.reachable"]
     assert problem["what"].startswith("A PgBouncer refuses the options of the connection.")
     assert f"""ALTER ROLE "postgres" IN DATABASE "{database}" SET lock_timeout = '5s';""" in problem["todo"]

@@ -17,7 +17,7 @@ from harbor_refresh.local.ports import choose_port
 from harbor_refresh.management.commands.alive import judge_workers
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
-from harbor_refresh.tasks.broker.channels import AWAY, waiting
+from harbor_refresh.tasks.broker.channels import DOWN, waiting
 from harbor_refresh.tasks.broker.connecting import PUBLISHERS
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.news.state import look
@@ -74,7 +74,7 @@ def through(proxy: Proxy, server: RabbitMQ) -> str:
 
 
 def lengths(*queues: str) -> dict[str, int]:
-    """A look as the pages have it, which gives up soon; nothing while the broker is away."""
+    """A look as the pages have it, which gives up soon; nothing while the broker is down."""
     try:
         return channels.messages(queues or [JOBS])
     except QueueUnavailable:
@@ -161,13 +161,13 @@ def test_the_doctor_tells_a_rabbitmq_that_refuses_this_program_and_no_password(
 def test_an_absent_rabbitmq_is_told_as_absent() -> None:
     with uses(servers.redis.url, f"amqp://127.0.0.1:{choose_port(None)}"):
         ((_, told),) = found("broker.reachable", Facts())
-        assert told.startswith("RabbitMQ is away, or does not answer in time. RabbitMQ: ")
+        assert told.startswith("RabbitMQ is down, or does not answer in time. RabbitMQ: ")
         assert set(look().absent) == {"broker"}
         verdict = judge_workers()
-        assert (verdict.is_alive, verdict.why.split(",")[0]) == (True, "the broker is away")
+        assert (verdict.is_alive, verdict.why.split(",")[0]) == (True, "the broker is down")
 
 
-def test_the_next_server_of_the_address_is_asked_if_one_is_away(broker: RabbitMQ) -> None:
+def test_the_next_server_of_the_address_is_asked_if_one_is_down(broker: RabbitMQ) -> None:
     gone = broker.url.replace(f":{broker.port}/", f":{choose_port(None)}/")
     with uses(servers.redis.url, f"{gone};{broker.url}"):
         send(1)
@@ -187,7 +187,7 @@ def test_messages_pass_over_tls_to_a_server_that_is_trusted_alone(
         assert waiting(JOBS) == 1
         shows(**{JOBS: 1})
     for wrong in ({"ssl_ca_certs": certificates.file("another-ca.crt")}, {"ssl_certfile": "", "ssl_keyfile": ""}):
-        with uses(servers.redis.url, f"{url}?{certificates.query(**wrong)}"), pytest.raises(AWAY):
+        with uses(servers.redis.url, f"{url}?{certificates.query(**wrong)}"), pytest.raises(DOWN):
             send(1)
 
 
@@ -243,7 +243,7 @@ def test_a_question_to_a_rabbitmq_that_hangs_ends_with_its_limit(
             asked: list[Any] = []
             own.send_method = _notes(own.send_method, asked)
         proxy.flows.clear()
-        with pytest.raises(AWAY):
+        with pytest.raises(DOWN):
             waiting(JOBS)
         with pytest.raises(QueueUnavailable):
             channels.messages([JOBS])
@@ -271,7 +271,7 @@ def test_a_message_that_rabbitmq_refuses_counts_as_an_error_of_the_broker(broker
     with current_app.connection_for_write() as connection:
         producer = connection.Producer()
         producer.publish({}, routing_key=JOBS)
-        with pytest.raises(AWAY):
+        with pytest.raises(DOWN):
             producer.publish({}, routing_key=JOBS)
         assert connection.connected
         with pytest.raises(OperationalError, match="RabbitMQ refused a message"):
@@ -287,5 +287,5 @@ def test_a_queue_whose_node_is_down_counts_as_there(broker_in_use: RabbitMQ) -> 
                 f"NOT_FOUND - home node 'b' of durable queue '{queue}' in vhost '/' is down", (50, 10), ""
             )
 
-    with pytest.raises(AWAY):
+    with pytest.raises(DOWN):
         channels.length(OfADownNode(), JOBS)

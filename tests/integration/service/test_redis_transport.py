@@ -1,4 +1,4 @@
-"""The mended transport of kombu: a Redis that refuses writes is away."""
+"""The mended transport of kombu: a Redis that refuses writes is down."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +56,7 @@ def send(url: str, *bodies: str) -> None:
             queue.put(body)
 
 
-def test_a_full_redis_is_away_until_it_takes_writes_again(
+def test_a_full_redis_is_down_until_it_takes_writes_again(
     server: EmbeddedRedis, operator: Redis, reader: Reader
 ) -> None:
     reader.begin()

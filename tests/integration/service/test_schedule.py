@@ -132,7 +132,7 @@ def test_what_beat_writes_of_a_run_leaves_what_a_person_changes_at_that_moment()
     assert list(others.all()) == before
 
 
-def test_beat_goes_on_with_its_rows_if_the_database_goes_away_while_it_reads_them_and_reads_them_later(
+def test_beat_goes_on_with_its_rows_if_the_database_goes_down_while_it_reads_them_and_reads_them_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scheduler = PatientScheduler(app=celery_app)
@@ -232,7 +232,7 @@ def test_rows_that_were_made_while_the_clock_was_ahead_are_sent(
 
 
 @pytest.mark.parametrize("is_clock_wrong", [False, True], ids=["a row has changed", "the clock has gone back"])
-def test_a_row_is_sent_once_although_the_database_goes_away_when_the_rows_are_read_again(
+def test_a_row_is_sent_once_although_the_database_goes_down_when_the_rows_are_read_again(
     clock_of_beat: Callable[[timedelta], None], redis: Redis, monkeypatch: pytest.MonkeyPatch, is_clock_wrong: bool
 ) -> None:
     PeriodicTask.objects.update(last_run_at=timezone.now() - timedelta(days=2))

@@ -51,7 +51,7 @@ class WebProcess:
         wait_for(lambda: started.poll() is not None or self._answers(), "the service to answer", log=self.log)
         assert started.poll() is None, self.log.read_text()
 
-    def start_if_away(self) -> None:
+    def start_if_down(self) -> None:
         if not self._process:
             self.start()
 

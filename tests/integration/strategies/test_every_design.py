@@ -97,11 +97,11 @@ def test_only_the_claiming_design_asks_for_a_tick_at_once(
 def test_marks_that_cannot_be_sent_are_told_and_reconcile_finds_them(
     any_strategy: str, monkeypatch: pytest.MonkeyPatch, redis: Redis
 ) -> None:
-    def away(*_: Any) -> bool:
-        raise QueueUnavailable("Redis: away")
+    def down(*_: Any) -> bool:
+        raise QueueUnavailable("Redis: down")
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(chosen()), "mark", away)
+        patched.setattr(type(chosen()), "mark", down)
         assert mark(["1:A"]) is False
     ids = marked(3)
     redis.flushall()
@@ -168,7 +168,7 @@ def test_a_mark_that_comes_while_its_execution_waits_in_a_cycle_is_not_forgotten
     assert violations() == []
 
 
-def test_a_database_that_goes_away_ends_the_cycle_and_what_was_not_done_stays_marked(
+def test_a_database_that_goes_down_ends_the_cycle_and_what_was_not_done_stays_marked(
     any_strategy: str, monkeypatch: pytest.MonkeyPatch, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     ids = marked(20)
@@ -178,7 +178,7 @@ def test_a_database_that_goes_away_ends_the_cycle_and_what_was_not_done_stays_ma
     with caplog.at_level(logging.WARNING, "harbor_refresh"):
         outcome = strategy().cycle()
     assert (outcome.succeeded, strategy().backlog()) == (0, 20)
-    assert "The database is away, 20 executions wait for it" in caplog.text
+    assert "The database is down, 20 executions wait for it" in caplog.text
     connection.close()
     monkeypatch.setitem(connection.settings_dict, "NAME", true)
     redis.delete("cache:execution:refresh:pause")  # of the claiming design

@@ -79,9 +79,9 @@ def test_who_holds_a_lock_that_is_anothers_by_now_stops_at_the_next_execution_an
     assert "Lost the lock in the middle of a cycle" in caplog.text
 
 
-@pytest.mark.parametrize(("away", "succeeded"), [(1, 5), (60, 1)])
+@pytest.mark.parametrize(("down", "succeeded"), [(1, 5), (60, 1)])
 def test_a_lock_that_cannot_be_renewed_stays_for_the_time_that_was_granted(
-    locking: Settings, monkeypatch: pytest.MonkeyPatch, away: float, succeeded: int
+    locking: Settings, monkeypatch: pytest.MonkeyPatch, down: float, succeeded: int
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise QueueUnavailable("Redis: no answer")
@@ -92,7 +92,7 @@ def test_a_lock_that_cannot_be_renewed_stays_for_the_time_that_was_granted(
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
         pause.wait_until_reached()
         monkeypatch.setattr(Lock, "extend", fail)
-        now[0] += away
+        now[0] += down
         pause.go_on.set()
         assert outcome().succeeded == succeeded
     assert strategy().backlog() == 5 - succeeded

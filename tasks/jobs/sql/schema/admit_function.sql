@@ -9,7 +9,7 @@
 --    what was committed before it, 2 sees each job that the process before it has admitted.
 -- 2. For each key, admit the next jobs by their priority and turn, as far as there is room: fewer than `concurrency`
 --    have a place, and the rate lets the next one begin (GCRA: `next_at` is its only state). A rate lets those come
---    together that were due in the last 0.4 s, because limits are looked at each 0.2 s. While workers are away or busy,
+--    together that were due in the last 0.4 s, because limits are looked at each 0.2 s. While workers are down or busy,
 --    it admits no more than begin in two seconds, so these cannot pile up. A job that has expired begins only so as to
 --    end, and uses up no rate.
 --

@@ -47,7 +47,7 @@ def test_what_is_no_token_is_not_recognised(database: str, wrong: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["/api/v1/executions", "/metrics", "/service/notifications/tasks/1"])
-def test_only_the_log_says_why_the_database_is_away(
+def test_only_the_log_says_why_the_database_is_down(
     database: str, client: Client, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Anybody may send a wrong token."""

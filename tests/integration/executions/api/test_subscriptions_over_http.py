@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.db.models.signals import post_save
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
 from harbor_refresh.executions.news.deliveries import claims, deliverer, subscriptions
 from tests.integration.database_state import rows
@@ -170,11 +170,11 @@ def test_dead_letters_that_could_not_all_be_sent_again_stay_and_the_log_has_no_e
         deliverer.deliver()
     entries, resend = AuditEntry.objects.count(), claims.resend
 
-    def and_then_the_database_is_away(dead: QuerySet[Delivery]) -> int:
+    def and_then_the_database_is_down(dead: QuerySet[Delivery]) -> int:
         assert resend(dead) == 3
-        raise DatabaseAway
+        raise DatabaseDown
 
-    monkeypatch.setattr(claims, "resend", and_then_the_database_is_away)
+    monkeypatch.setattr(claims, "resend", and_then_the_database_is_down)
     program.post("/deliveries/resend", {}, 503)
     assert (states(), AuditEntry.objects.count()) == ({"dead": 3}, entries)
 

@@ -57,7 +57,7 @@ def test_a_webhook_that_fails_for_hours_pauses_for_ten_minutes_at_most(
     Subscription.objects.update(failures=5, failing_since=Now() - timedelta(hours=5))
     ended(1)
     write_deliveries()
-    claims.record([Result(one, State.PENDING, "away", answered=False) for one in claims.claim(1, 60.0)])
+    claims.record([Result(one, State.PENDING, "down", answered=False) for one in claims.claim(1, 60.0)])
     row.refresh_from_db()
     assert row.retry_at is not None
     assert 590 < (row.retry_at - timezone.now()).total_seconds() <= 600

@@ -161,7 +161,7 @@ def test_a_receiver_that_does_not_answer_delays_no_other_and_is_tried_again(
 def test_a_receiver_that_answers_500_for_an_hour_gets_all_of_it_afterwards(
     good: Receiver, subscribed: Subscribe, deliver: Deliver
 ) -> None:
-    """While it is away it costs one request each time that its circuit lets one through."""
+    """While it is down it costs one request each time that its circuit lets one through."""
     good.status = 500
     subscription = subscribed(good)
     executions = ended(40)
@@ -362,7 +362,7 @@ def test_an_overdue_delivery_keeps_its_error_and_does_not_count_as_a_deleted_row
     move_clock(days=4)
     assert sweep().forgotten == {}
     errors = Delivery.objects.filter(state="dead").order_by("pk").values_list("last_error", flat=True)
-    assert list(errors) == ["it answered 500", "nothing was sent: the receiver was away"]
+    assert list(errors) == ["it answered 500", "nothing was sent: the receiver was down"]
 
 
 def test_the_attempts_of_a_delivery_are_bounded(

@@ -216,7 +216,7 @@ def test_locked_executions_delay_their_portion_briefly_and_fail_alone(database: 
 
 
 @pytest.mark.parametrize("at", ["page_after", "_commit"])
-def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
+def test_a_database_that_goes_down_fails_no_execution_and_the_action_goes_on(
     at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_jobs(7)
@@ -225,17 +225,17 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
     calls: list[bool] = []
     with database_port() as port:
 
-        def away(*args: Any, **options: Any) -> Any:
+        def down(*args: Any, **options: Any) -> Any:
             calls.append(True)
             if len(calls) > 1:
                 return step(*args, **options)
-            port.away()
+            port.down()
             try:
                 return step(*args, **options)
             finally:
                 port.back()
 
-        monkeypatch.setattr(bulk, at, away)
+        monkeypatch.setattr(bulk, at, down)
         work_off()
     assert (len(calls), result(action)["status"]) == (1, "Running")
     Job.objects.filter(not_before__isnull=False).update(not_before=timezone.now())

@@ -8,7 +8,7 @@ import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseDown
 from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
@@ -40,13 +40,13 @@ def test_without_a_subscription_no_message_is_sent() -> None:
     assert waiting(DELIVERIES) == 0
 
 
-def test_a_broker_that_is_away_fails_no_caller(
+def test_a_broker_that_is_down_fails_no_caller(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def away(_: str) -> None:
+    def down(_: str) -> None:
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_runs.wakeup.send", away)
+    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_runs.wakeup.send", down)
     changes_written.send(sender=None)
     assert "Could not wake a deliverer, the schedule will: ConnectionError: no broker" in caplog.text
 
@@ -109,15 +109,15 @@ def test_a_run_whose_time_is_over_goes_on_in_another_one(monkeypatch: pytest.Mon
     assert waiting(DELIVERIES) == 1
 
 
-def test_a_database_that_is_away_fails_no_run(
+def test_a_database_that_is_down_fails_no_run(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def away() -> None:
-        raise DatabaseAway("away")
+    def down() -> None:
+        raise DatabaseDown("down")
 
-    monkeypatch.setattr(deliverer, "write_deliveries", away)
+    monkeypatch.setattr(deliverer, "write_deliveries", down)
     deliver()
-    assert "The database is away, 0 executions wait for it: away" in caplog.text
+    assert "The database is down, 0 executions wait for it: down" in caplog.text
 
 
 @pytest.mark.parametrize("what", ["a change", "a delivery"])

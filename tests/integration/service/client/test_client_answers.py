@@ -44,7 +44,7 @@ def problem(status: int, detail: str = "") -> Told:
 def test_an_answer_that_says_nothing_about_the_reports_keeps_them(
     make: Make, server: Recorder, refusals: Refusals, caplog: pytest.LogCaptureFixture, answer: Told
 ) -> None:
-    """The token, the address, or a program between is wrong, or the service is away. Reports wait, in order."""
+    """The token, the address, or a program between is wrong, or the service is down. Reports wait, in order."""
     server.answers.extend([answer] * 2)
     client = make()
     client.report_many([Report(1, "Running"), Report(2, "Running")])
@@ -146,8 +146,8 @@ def test_no_text_holds_the_token(make: Make, server: Recorder, caplog: pytest.Lo
     client.flush()
     texts = [repr(client), repr(vars(client))]
     server.always = Told(503)
-    away = make(url="http://127.0.0.1:1", token=TOKEN, patience=0.0)
-    for call in (lambda: client.create("X"), lambda: away.create("X")):
+    down = make(url="http://127.0.0.1:1", token=TOKEN, patience=0.0)
+    for call in (lambda: client.create("X"), lambda: down.create("X")):
         with pytest.raises(Unavailable) as failure:
             call()
         texts += traceback.format_exception(failure.value)

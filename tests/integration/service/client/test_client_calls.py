@@ -186,8 +186,8 @@ def test_a_file_of_reports_is_sent_again_after_an_outage_and_counts_once(
             monkeypatch.setattr(sys, "stdin", lines)
             return said(capsys, "--url", url, "report", "-", "--timeout", 20 if code == 0 else 0.5, code=code)
 
-    away = f"http://127.0.0.1:{choose_port()}"
-    assert send(away, 3) == ""
+    down = f"http://127.0.0.1:{choose_port()}"
+    assert send(down, 3) == ""
     assert send(web.url, 0) == "10500 applied, 0 unchanged, 0 refused"
     assert send(web.url, 0) == "0 applied, 10500 unchanged, 0 refused"
     assert state(tasks) == after(tasks, 10_500)

@@ -22,7 +22,7 @@ def runs_again_for_the_next_test(web: Web, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr(module, "FIRST_PAUSE", 0.02)
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.2)
     yield
-    web.start_if_away()
+    web.start_if_down()
 
 
 def client_of(web: Web, port: int = 0) -> Client:
@@ -87,7 +87,7 @@ def way(web: Web) -> Iterator[Proxy]:
     proxy.close()
 
 
-def test_wait_outlasts_a_service_that_is_away(web: Web, way: Proxy) -> None:
+def test_wait_outlasts_a_service_that_is_down(web: Web, way: Proxy) -> None:
     execution, (task,) = made(1)
     found = []
     with client_of(web, way.port) as client:
