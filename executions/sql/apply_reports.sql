@@ -32,7 +32,7 @@ WITH given AS (
     ) WITH ORDINALITY AS g (task_id, status, code, revision, message, earlier_runs, position)
 ),
 held AS MATERIALIZED (
-    SELECT id, execution_id, coalesce(status_revision, 0) * 4 + status_code AS rank
+    SELECT id, execution_id, coalesce(status_revision, 0)::bigint * 4 + status_code AS rank
     FROM task
     WHERE id = ANY(%(task_ids)s::bigint[])
     ORDER BY id
