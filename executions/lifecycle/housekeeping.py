@@ -94,7 +94,7 @@ def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
     page = list(
         Execution.objects.filter(pk__gt=after_id).order_by("pk").values_list("pk", "revision")[:HISTORY_PAGE]
     )
-    suspects = [pk for pk, revision in page if revision > HISTORY_KEPT or is_attached()]
+    suspects = [pk for pk, revision in page if is_attached() or revision > HISTORY_KEPT]
     beyond = StatusChange.objects.filter(execution_id=OuterRef("pk"))[HISTORY_KEPT : HISTORY_KEPT + 1]
     long = Execution.objects.filter(among(suspects), Exists(beyond)).order_by("pk").values_list("pk", flat=True)
     total, locked = 0, list(long.select_for_update(skip_locked=True, no_key=True)[:AT_ONCE])

@@ -32,7 +32,7 @@ WITH given AS (
     ) WITH ORDINALITY AS g (task_id, status, code, revision, message, earlier_runs, position)
 ),
 held AS MATERIALIZED (
-    SELECT id, execution_id, status_revision * 4 + status_code AS rank
+    SELECT id, execution_id, coalesce(status_revision, 0)::bigint * 4 + status_code AS rank
     FROM task
     WHERE id = ANY(%(task_ids)s::bigint[])
     ORDER BY id
@@ -52,6 +52,10 @@ accepted AS (
     SELECT
         *,
         rank / 4 > rank_before / 4 AS is_rerun,
+        -- the runs that the report states, and those that begin after it
+        earlier_runs + count(*) FILTER (WHERE rank / 4 > rank_before / 4) OVER (
+            PARTITION BY task_id ORDER BY rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS stated_runs,
         max(revision) OVER (PARTITION BY task_id) AS last_revision
     FROM judged
     WHERE rank > rank_before
@@ -69,7 +73,7 @@ verdict AS (
             WHERE message IS NOT NULL AND revision = last_revision
         ))[1] AS message,
         max(revision) AS revision,
-        max(earlier_runs) AS earlier_runs
+        max(stated_runs) AS stated_runs
     FROM accepted
     GROUP BY task_id
 ),
@@ -80,7 +84,7 @@ changed AS (
         status_code = v.code,
         status_revision = v.revision,
         status_message = coalesce(v.message, CASE WHEN v.reruns > 0 THEN '' ELSE t.status_message END),
-        run_count = greatest(t.run_count + v.reruns, v.earlier_runs),
+        run_count = greatest(t.run_count + v.reruns, v.stated_runs),
         start_time = CASE
             WHEN v.reruns > 0 THEN now()
             WHEN v.code >= 2 THEN coalesce(t.start_time, now())

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from django.core.checks import CheckMessage, Error, Warning
 
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import QueueRefused
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.checks.facts import Facts, place_of
@@ -80,9 +81,11 @@ def version(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("redis.eviction", "Redis evicts no keys", Server.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
 def eviction(facts: Facts) -> Iterator[CheckMessage]:
+    """Harbor's own Redis may, if it is not the broker: reconcile finds what it has evicted."""
     for server in facts.redis_servers:
         policy = str(server.info.get("maxmemory_policy", "noeviction"))
-        if policy != "noeviction":
+        is_harbors = is_attached() and server is facts.redis is not facts.broker
+        if policy != "noeviction" and not is_harbors:
             yield Error(
                 f"{server.name} evicts keys when its memory is full (maxmemory-policy {policy}), and so loses "
                 "messages and marks.",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harbor_refresh.executions.lifecycle.rollup import Comparison, compare
+from harbor_refresh.executions.models import Task
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.models.job import Node
@@ -32,7 +33,9 @@ def diagnose(execution_id: int) -> Diagnosis:
     if (design := strategy()).runs_cycles:
         older = f"The strategy is {design.name}: each cycle refreshes what is marked, unless refreshing is paused."
         return Diagnosis(row, None, (*_of_the_row(row), older))
-    where, stats = execution_queue().whereabouts(member(execution_id, row.vendor_type)), execution_queue().stats()
+    vendors = Task.objects.filter(execution=execution_id).values_list("vendor_type", flat=True)
+    name = member(execution_id, next(iter(vendors[:1]), row.vendor_type))  # as Harbor names it in its marks
+    where, stats = execution_queue().whereabouts(name), execution_queue().stats()
     row = compare(execution_id)
     return Diagnosis(row, where, (*_of_the_row(row), *_of_the_pipeline(row, where, stats)))
 

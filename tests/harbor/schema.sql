@@ -1,5 +1,6 @@
 -- The two tables of Harbor's main branch, 2.16 (goharbor/harbor c50c7ddd), as its migrations leave them on PostgreSQL,
--- and a third, so that a dump shows that its other tables stay as well. Written from what pg_dump says of them.
+-- and a third, so that a dump shows that its other tables stay as well. Written from what pg_dump says of them. One
+-- column has the type that it had until 2.15.2, which overflows sooner.
 CREATE SEQUENCE execution_id_seq AS integer;
 CREATE TABLE execution (
     id             integer                     NOT NULL DEFAULT nextval('execution_id_seq'),
@@ -26,7 +27,7 @@ CREATE TABLE task (
     job_id          character varying(64),
     status          character varying(16)       NOT NULL,
     status_code     integer                     NOT NULL,
-    status_revision bigint,                     -- integer until 2.15.2
+    status_revision integer,                    -- bigint since 2.15.3
     status_message  text,
     run_count       integer,
     extra_attrs     json,

@@ -10,7 +10,7 @@ from harbor_refresh.executions.lifecycle.links import child_of_task
 from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Gate, Task
-from harbor_refresh.executions.status import FINAL_CODE
+from harbor_refresh.executions.status import FINAL, FINAL_CODE
 from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import problem_text
@@ -122,6 +122,7 @@ def _why(options: dict[str, Any]) -> Answer:
         ("by its tasks", row.true_status or "it has no tasks"),
     ]
     unfinished = Task.objects.filter(execution_id=row.execution_id, status_code__lt=FINAL_CODE)
+    unfinished = unfinished.exclude(status__in=FINAL)  # whose code Harbor's bulk stop has left
     one = unfinished.order_by("-status_code").values_list("pk", flat=True).first()  # one that runs, if any does
     if one:
         job = Job.objects.filter(pk=one).first()

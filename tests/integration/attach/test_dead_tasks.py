@@ -103,6 +103,12 @@ def test_a_young_task_and_one_without_a_job_are_not_looked_at(job_service: Redis
     assert status_of(pk)[0] == "Running"
 
 
+def test_a_task_without_a_revision_is_ended(job_service: Redis) -> None:
+    _, pk = task(status_revision=None, run_count=None)
+    assert data("attach", "dead-tasks", *options(job_service))["ended"] == 1
+    assert status_of(pk) == ("Error", 3, 0, 0)
+
+
 def test_a_task_of_a_periodic_policy_is_left(job_service: Redis) -> None:
     _, pk = task("Pending")
     job_service.zadd(f"{PREFIX}period:policies", {json.dumps({"id": "job", "cron_spec": "0 0 0 * * *"}): 1})

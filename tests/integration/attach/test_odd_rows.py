@@ -128,6 +128,12 @@ def test_every_command_goes_on(rows: dict[str, int]) -> None:
         assert data(*words) is not None
 
 
+def test_an_execution_waits_for_no_task_whose_code_a_bulk_stop_has_left() -> None:
+    of = execution("Stopped")
+    task(of, "Stopped", 0, end_time=None)
+    assert "task_id" not in data("harbor", "why", of)
+
+
 def test_a_notification_tells_of_them(rows: dict[str, int]) -> None:
     """The rows of what is told, for a webhook of every status."""
     moment = T1.replace(tzinfo=UTC)

@@ -3,6 +3,7 @@
 import pytest
 from redis import Redis
 
+from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET
@@ -53,6 +54,18 @@ def test_a_member_that_no_core_could_read_is_dropped_and_stops_no_claim(redis: R
     batch = execution_queue().claim("me", 10)
     assert (batch.claim.members, len(batch.unreadable)) == (("8:A",), 4)
     assert (redis.exists(HARBORS_SET), redis.scard(f"{OURS}processing")) == (0, 1)
+
+
+@pytest.mark.usefixtures("attached")
+def test_a_mark_with_the_vendor_of_the_tasks_is_where_its_execution_is(redis: Redis) -> None:
+    """The tasks of Harbor's SCAN_ALL are of the vendor IMAGE_SCAN, and its marks have the vendor of the tasks."""
+    of = execution(vendor_type="SCAN_ALL")
+    task(of, "Success", vendor_type="IMAGE_SCAN")
+    redis.sadd(HARBORS_SET, f"{of}:IMAGE_SCAN")
+    found = diagnose(of)
+    assert found.where is not None
+    assert (found.where.is_queued, found.comparison.vendor_type) == (True, "SCAN_ALL")
+    assert "its mark was lost" not in " ".join(found.findings)
 
 
 @pytest.fixture

@@ -59,6 +59,7 @@ def test_a_long_history_with_gaps_keeps_its_newest_rows(
 ) -> None:
     monkeypatch.setattr(housekeeping, "HISTORY_KEPT", 4)
     monkeypatch.setattr(housekeeping, "BATCH", 3)
+    execution(revision=None)  # as Harbor's 2.8 has left some
     of, short = execution(revision=1_200), execution(revision=400)
     old = datetime.now(UTC) - timedelta(days=31)
     StatusChange.objects.bulk_create(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from celery import current_app
+from pytest_django import Settings
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.local.ports import choose_port
@@ -45,6 +46,16 @@ def test_a_redis_that_evicts_keys(facts_of_redis: Facts) -> None:
             "marks.",
         )
     ]
+
+
+def test_harbors_redis_may_evict_keys_unless_it_is_the_broker_too(
+    facts_of_redis: Facts, redis: Any, settings: Settings
+) -> None:
+    settings.REFRESH_ATTACH = "harbor"
+    facts_of_redis.redis.client.config_set("maxmemory-policy", "allkeys-lru")
+    assert len(found("redis.eviction", facts_of_redis)) == 1
+    facts_of_redis.broker = RedisServer(Server.BROKER, "CELERY_BROKER_URL", Facts().redis.address)
+    assert found("redis.eviction", facts_of_redis) == []
 
 
 def test_a_redis_that_keeps_nothing(facts_of_redis: Facts) -> None:

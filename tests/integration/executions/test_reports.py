@@ -160,15 +160,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def test_a_report_may_count_runs_whose_own_reports_were_overtaken() -> None:
-    (pk,) = new_tasks(1)
-    for status, revision, earlier_runs, run_count in [
+    one_by_one, together = new_tasks(2)
+    given = [
         ("Scheduled", 3, 3, 3),
         ("Scheduled", 2, 9, 3),  # too late: it changes nothing
         ("Running", 3, 1, 3),  # fewer than are known
         ("Scheduled", 4, 0, 4),  # a runner that does not count
-    ]:
-        report([Report(pk, status, revision, earlier_runs=earlier_runs)])
-        assert Task.objects.get().run_count == run_count
+    ]
+    for status, revision, earlier_runs, run_count in given:
+        report([Report(one_by_one, status, revision, earlier_runs=earlier_runs)])
+        assert Task.objects.get(pk=one_by_one).run_count == run_count
+    report(Report(together, status, revision, earlier_runs=runs) for status, revision, runs, _ in given)
+    assert Task.objects.get(pk=together).run_count == 4
 
 
 def test_unusable_reports_are_refused_by_name_in_their_order_and_the_rest_is_applied() -> None:
