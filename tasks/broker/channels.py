@@ -7,6 +7,7 @@ A count is of every priority, and without the messages that a worker has fetched
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from amqp import Message
@@ -16,7 +17,7 @@ from kombu.exceptions import ChannelError, OperationalError
 
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.tasks.broker.connecting import is_amqp
-from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, from_celery, read_address
+from harbor_refresh.tasks.broker.redis_address import read_address
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import BRIEF_SECONDS, NOT_ADMITTED
 
@@ -26,12 +27,6 @@ COUNTED = ("amqp", "pyamqp", "redis", "sentinel")
 NO_QUEUE = "no queue"
 #: What a broker of either kind raises if it is down, besides the errors that its transport names.
 DOWN = (OperationalError, OSError, AMQPError, MessageNacked)
-
-
-def address() -> Address:
-    """Return the address of the broker. Raises BadAddress if it is no Redis."""
-    conf = current_app.conf
-    return from_celery(str(conf.broker_write_url or ""), conf.broker_transport_options, conf.broker_use_ssl)
 
 
 def is_rabbitmq() -> bool:
@@ -50,11 +45,11 @@ def kind() -> str:
 
 
 def is_the_same_server() -> bool:
-    """Whether the broker is the Redis of the queue."""
-    try:
-        return address() == read_address(refresh_settings().redis_url)
-    except BadAddress:
-        return False
+    """Whether the broker is on the server of the queue's Redis. Behind Sentinel, the first Sentinel tells."""
+    broker = urlsplit(str(current_app.conf.broker_write_url or "").partition(";")[0])
+    queue = read_address(refresh_settings().redis_url).places[0]
+    is_there = kind() == "Redis" and broker.hostname == queue.host.lower()
+    return is_there and (broker.port or 6379) == queue.port
 
 
 @contextmanager

@@ -12,8 +12,8 @@ refused, because it may be a misspelled one that protects something.
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -184,20 +184,3 @@ def for_celery(url: str) -> OfCelery:
         return OfCelery(f"{scheme}://{login}{address.places[0]}/{address.number}", {}, address.tls)
     places = ";".join(f"sentinel://{login}{place}/{address.number}" for place in address.places)
     return OfCelery(places, {"master_name": address.primary, "sentinel_kwargs": address.of_sentinels}, address.tls)
-
-
-def from_celery(url: str, options: Mapping[str, Any] | None, tls: Any) -> Address:
-    """Read the address of a broker from Celery's settings, which a project may have written by itself. Raises
-    BadAddress for a broker that is no Redis, and for options that `read_address` does not know."""
-    given = options or {}
-    checked = dict(tls) if isinstance(tls, Mapping) else None
-    scheme, *_ = url.partition(":")
-    if scheme == "sentinel":
-        parts = [urlsplit(one) for one in url.split(";")]
-        hosts = ",".join(one.netloc.rpartition("@")[2] for one in parts)
-        login, at, _ = parts[0].netloc.rpartition("@")
-        name = quote(str(given.get("master_name", "")), safe="")
-        address = read_address(f"{SENTINEL}://{login}{at}{hosts}/{name}{parts[0].path}")
-        return replace(address, tls=checked, of_sentinels=dict(given.get("sentinel_kwargs") or {}))
-    address = read_address(url)
-    return address if checked is None else replace(address, tls=checked)

@@ -11,7 +11,6 @@ from harbor_refresh.executions.conf.declarations import is_service
 from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.errors import DatabaseDown, QueueUnavailable, RefreshError
 from harbor_refresh.tasks.broker import channels
-from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, read_address
 from harbor_refresh.tasks.checks.registry import Server
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
 from harbor_refresh.tasks.news.state import ServiceState, look
@@ -26,17 +25,10 @@ REDIS_SECONDS = 2.0
 
 
 class RedisServer:
-    """One Redis: the queue's, or the broker's if that is another."""
+    """The Redis of the queue."""
 
-    def __init__(self, server: Server, variable: str, address: Address | str) -> None:
-        self.server = server
-        self.variable = variable
-        self.address = address
-        self.client: Any = connect(address, REDIS_SECONDS, tries=1)
-
-    @property
-    def name(self) -> str:
-        return "Redis" if self.server == Server.REDIS else "The broker's Redis"
+    def __init__(self, url: str) -> None:
+        self.client: Any = connect(url, REDIS_SECONDS, tries=1)
 
     @cached_property
     def info(self) -> dict[str, Any]:
@@ -110,44 +102,23 @@ class Facts:
 
     @cached_property
     def redis(self) -> RedisServer:
-        return RedisServer(Server.REDIS, "REDIS_URL", read_address(self.conf.redis_url))
-
-    @cached_property
-    def broker(self) -> RedisServer | None:  # None: it is RabbitMQ, or another broker of Celery's
-        if channels.is_the_same_server():
-            return self.redis
-        try:
-            return RedisServer(Server.BROKER, "CELERY_BROKER_URL", channels.address())
-        except BadAddress:
-            return None
-
-    @cached_property
-    def redis_servers(self) -> tuple[RedisServer, ...]:
-        """The Redis of the queue; and that of the broker if it is another, and is not down, which is a problem
-        of its own."""
-        other = self.broker
-        if other is None or other is self.redis or self.absence(Server.BROKER):
-            return (self.redis,)
-        return (self.redis, other)
+        return RedisServer(self.conf.redis_url)
 
     def absence(self, server: Server) -> RefreshError | None:
         if self.glance:
             reason = self.glance.absent.get(server.name.lower())
-            is_its_own = not (server == Server.BROKER and "redis" in self.glance.absent)
             is_down = self.glance.is_migrated or server != Server.DATABASE
-            return RefreshError(reason) if reason and is_its_own and is_down else None
+            return RefreshError(reason) if reason and is_down else None
         try:
             if server == Server.DATABASE:
                 with absence_translated(), connection.cursor() as cursor:
                     cursor.execute("SELECT 1")
             elif server == Server.REDIS:
                 self.redis.client.ping()
-            elif self.broker is None:
+            else:
                 with channels.glance(REDIS_SECONDS) as channel:
                     if channels.is_rabbitmq():
                         channels.try_rights(channel)
-            elif self.broker.server == Server.BROKER:  # the queue's Redis is asked for itself
-                self.broker.client.ping()
         except (DatabaseDown, QueueUnavailable) as exc:
             return exc
         return None

@@ -1,4 +1,4 @@
-"""Checks of Redis, the queue's and the broker's if that is another; and whether any other broker answers."""
+"""Checks of the Redis of the queue; and whether the broker answers."""
 
 from collections.abc import Iterator
 
@@ -33,8 +33,9 @@ def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
     answers_for=Server.BROKER,
 )
 def broker_reachable(facts: Facts) -> Iterator[CheckMessage]:
-    """Look at the broker if it is a server of its own; else redis.reachable has looked at it."""
-    if exc := facts.absence(Server.BROKER):
+    """A broker on the server of the queue's Redis is down with it, and redis.reachable finds that."""
+    exc = facts.absence(Server.BROKER)
+    if exc and not (channels.is_the_same_server() and facts.absence(Server.REDIS)):
         kind = channels.kind()
         name = {"RabbitMQ": kind, "Redis": "The broker's Redis"}.get(kind, f"The broker {kind}")
         meaning = "Workers get no messages, so nothing is refreshed and no job runs."
@@ -58,47 +59,42 @@ def _unreachable(kind: str, name: str, variable: str, exc: Exception, meaning: s
 
 @check("redis.primary", "Redis takes writes", Server.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
 def primary(facts: Facts) -> Iterator[CheckMessage]:
-    for server in facts.redis_servers:
-        if server.info.get("role") == "slave":
-            host, port = server.info.get("master_host"), server.info.get("master_port")
-            yield Error(
-                f"{server.name} is a replica, which takes no writes.",
-                f"Name its primary, {host}:{port}, in {server.variable}.",
-            )
+    info = facts.redis.info
+    if info.get("role") == "slave":
+        yield Error(
+            "Redis is a replica, which takes no writes.",
+            f"Name its primary, {info.get('master_host')}:{info.get('master_port')}, in REDIS_URL.",
+        )
 
 
 @check("redis.version", "Redis is 6.2 or newer, or Valkey", Server.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
 def version(facts: Facts) -> Iterator[CheckMessage]:
-    for server in facts.redis_servers:
-        found = str(server.info.get("redis_version", ""))
-        numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
-        if numbers and numbers < OLDEST:
-            yield Error(
-                f"{server.name} is {found}, but the oldest supported version is 6.2.",
-                "Upgrade the server, or use Valkey.",
-            )
+    found = str(facts.redis.info.get("redis_version", ""))
+    numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
+    if numbers and numbers < OLDEST:
+        yield Error(
+            f"Redis is {found}, but the oldest supported version is 6.2.",
+            "Upgrade the server, or use Valkey.",
+        )
 
 
 @check("redis.eviction", "Redis evicts no keys", Server.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
 def eviction(facts: Facts) -> Iterator[CheckMessage]:
     """Harbor's own Redis may, if it is not the broker: reconcile finds what it has evicted."""
-    for server in facts.redis_servers:
-        policy = str(server.info.get("maxmemory_policy", "noeviction"))
-        is_harbors = is_attached() and server is facts.redis is not facts.broker
-        if policy != "noeviction" and not is_harbors:
-            yield Error(
-                f"{server.name} evicts keys when its memory is full (maxmemory-policy {policy}), and so loses "
-                "messages and marks.",
-                "redis-cli config set maxmemory-policy noeviction; and the same line in its configuration file.",
-            )
+    policy = str(facts.redis.info.get("maxmemory_policy", "noeviction"))
+    if policy != "noeviction" and (channels.is_the_same_server() or not is_attached()):
+        yield Error(
+            f"Redis evicts keys when its memory is full (maxmemory-policy {policy}), and so loses messages and "
+            "marks.",
+            "redis-cli config set maxmemory-policy noeviction; and the same line in its configuration file.",
+        )
 
 
 @check("redis.persistence", "Redis keeps its keys across a restart", Server.REDIS)
 def persistence(facts: Facts) -> Iterator[CheckMessage]:
-    for server in facts.redis_servers:
-        if not server.info.get("aof_enabled") and server.saves is False:
-            yield Warning(
-                f"{server.name} keeps nothing across a restart. No status is lost, but reconcile needs a minute "
-                "or two to find the executions that waited, and jobs are sent again later.",
-                "redis-cli config set appendonly yes; and the same line in its configuration file.",
-            )
+    if not facts.redis.info.get("aof_enabled") and facts.redis.saves is False:
+        yield Warning(
+            "Redis keeps nothing across a restart. No status is lost, but reconcile needs a minute or two to find "
+            "the executions that waited, and jobs are sent again later.",
+            "redis-cli config set appendonly yes; and the same line in its configuration file.",
+        )

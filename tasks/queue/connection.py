@@ -29,7 +29,7 @@ from redis.sentinel import (
 )
 
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
-from harbor_refresh.tasks.broker.redis_address import Address, Place, read_address
+from harbor_refresh.tasks.broker.redis_address import Place, read_address
 from harbor_refresh.tasks.conf import pacing, refresh_settings
 
 #: Another server should be asked: this one is a replica, lost its primary, or was demoted while the client waited.
@@ -235,8 +235,8 @@ class WaitsOnce:
             return self._get_response(request)
 
 
-def connect(address: Address | str, timeout: float, *, tries: int) -> Client:
-    address = read_address(address) if isinstance(address, str) else address
+def connect(url: str, timeout: float, *, tries: int) -> Client:
+    address = read_address(url)
     options: dict[str, Any] = {
         **address.login,
         **(address.tls or {}),

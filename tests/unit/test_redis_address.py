@@ -12,7 +12,6 @@ from harbor_refresh.tasks.broker.redis_address import (
     OfCelery,
     Place,
     for_celery,
-    from_celery,
     read_address,
 )
 
@@ -71,12 +70,6 @@ READ: dict[str, tuple[str, Address]] = {
 def test_an_address_is_read(name: str) -> None:
     url, address = READ[name]
     assert read_address(url) == address
-
-
-@pytest.mark.parametrize("name", READ)
-def test_celery_gets_the_same_address_in_its_own_form(name: str) -> None:
-    url, address = READ[name]
-    assert from_celery(*for_celery(url)) == address
 
 
 def test_celery_gets_each_sentinel_with_the_login_and_the_database() -> None:

@@ -13,7 +13,6 @@ from redis import Redis
 
 from harbor_refresh.management.attach.prerequisites import redis_rights as of_redis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
-from harbor_refresh.tasks.checks.registry import Server
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, SEEDS_KEY
 from tests.faults.cluster import Cluster
 from tests.harbor.core import MARKS
@@ -244,7 +243,7 @@ def unnamed(file: str, server: Redis, user: str, look: Callable[[], Iterator[Che
 def test_each_command_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:
     """The check looks by itself, in this process, because a process takes a second."""
     facts = Facts()
-    facts.redis = RedisServer(Server.REDIS, "REDIS_URL", harbor.env["REDIS_URL"])
+    facts.redis = RedisServer(harbor.env["REDIS_URL"])
     assert list(of_redis(facts)) == []
     assert unnamed("redis.acl", harbor.redis, USER, lambda: of_redis(facts)) == []
     assert list(of_redis(facts)) == []
@@ -254,7 +253,7 @@ def test_each_command_that_is_missing_in_redis_is_named(harbor: Restricted) -> N
 
 def test_a_member_that_cannot_be_taken_out_of_harbors_set_is_not_put_in(harbor: Restricted) -> None:
     facts = Facts()
-    facts.redis = RedisServer(Server.REDIS, "REDIS_URL", harbor.env["REDIS_URL"])
+    facts.redis = RedisServer(harbor.env["REDIS_URL"])
     harbor.redis.execute_command("ACL", "SETUSER", USER, "-srem")
     named = [str(one.msg).split(":")[0] for one in of_redis(facts)]
     harbor.redis.execute_command("ACL", "SETUSER", USER, "+srem")
@@ -277,7 +276,7 @@ def test_a_worker_that_may_not_take_messages_names_the_command(
 
 def test_a_key_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:
     facts = Facts()
-    facts.redis = RedisServer(Server.REDIS, "REDIS_URL", harbor.env["REDIS_URL"])
+    facts.redis = RedisServer(harbor.env["REDIS_URL"])
     harbor.redis.execute_command("ACL", "SETUSER", USER, "resetkeys", "~cache:execution:*")
     named = " ".join(str(one.msg) for one in of_redis(facts))
     give_rights("redis.acl", harbor.redis)

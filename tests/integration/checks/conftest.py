@@ -9,7 +9,6 @@ from django.db import connection
 
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
-from harbor_refresh.tasks.checks.registry import Server
 from tests import servers
 
 
@@ -22,7 +21,7 @@ def redis_to_break(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedde
 def with_redis(url: str) -> Facts:
     """The facts of a service that uses this Redis."""
     facts = Facts()
-    facts.redis = facts.broker = RedisServer(Server.REDIS, "REDIS_URL", url)
+    facts.redis = RedisServer(url)
     return facts
 
 

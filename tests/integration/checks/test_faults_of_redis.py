@@ -12,6 +12,7 @@ from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
 from harbor_refresh.tasks.checks.registry import Server, examine
+from harbor_refresh.tasks.conf import refresh_settings
 from tests import servers
 from tests.elsewhere import uses
 from tests.integration.checks.conftest import with_redis
@@ -29,7 +30,7 @@ def test_a_redis_that_is_down() -> None:
 
 def test_a_redis_that_asks_for_a_password_is_not_called_down(tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path / "redis", extra=["--masterauth", "other"]) as server:
-        RedisServer(Server.REDIS, "REDIS_URL", server.url).client.config_set("requirepass", "a secret of the test")
+        RedisServer(server.url).client.config_set("requirepass", "a secret of the test")
         told = [what for _, what in found("redis.reachable", with_redis(server.url))]
         wrong = server.url.replace("redis://", "redis://:no@")
         told += [what for _, what in found("redis.reachable", with_redis(wrong))]
@@ -49,22 +50,24 @@ def test_a_redis_that_evicts_keys(facts_of_redis: Facts) -> None:
 
 
 def test_harbors_redis_may_evict_keys_unless_it_is_the_broker_too(
-    facts_of_redis: Facts, redis: Any, settings: Settings
+    facts_of_redis: Facts, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.REFRESH_ATTACH = "harbor"
     facts_of_redis.redis.client.config_set("maxmemory-policy", "allkeys-lru")
+    monkeypatch.setattr(current_app.conf, "broker_write_url", refresh_settings().redis_url)
     assert len(found("redis.eviction", facts_of_redis)) == 1
-    facts_of_redis.broker = RedisServer(Server.BROKER, "CELERY_BROKER_URL", Facts().redis.address)
-    assert found("redis.eviction", facts_of_redis) == []
+    for other in ("redis://127.0.0.1:1/0", "amqp://" + refresh_settings().redis_url.partition("://")[2]):
+        monkeypatch.setattr(current_app.conf, "broker_write_url", other)
+        assert found("redis.eviction", facts_of_redis) == []
 
 
-def test_a_redis_that_keeps_nothing(facts_of_redis: Facts) -> None:
+def test_a_redis_that_keeps_nothing(facts_of_redis: Facts, redis_to_break: EmbeddedRedis) -> None:
     facts_of_redis.redis.client.config_set("appendonly", "no")
     facts_of_redis.redis.client.config_set("save", "")
     ((level, what),) = found("redis.persistence", facts_of_redis)
     assert (level, what.split(".")[0]) == (W, "Redis keeps nothing across a restart")
     facts_of_redis.redis.client.config_set("save", "3600 1")
-    assert found("redis.persistence", with_redis(str(facts_of_redis.redis.address))) == []
+    assert found("redis.persistence", with_redis(redis_to_break.url)) == []
 
 
 def test_a_redis_that_is_a_replica(facts_of_redis: Facts) -> None:
@@ -79,19 +82,18 @@ def test_a_redis_that_is_too_old(facts_of_redis: Facts) -> None:
     ]
 
 
-def test_a_broker_of_its_own_is_held_to_the_same(facts_of_redis: Facts, redis: Any) -> None:
-    facts_of_redis.broker = RedisServer(Server.BROKER, "CELERY_BROKER_URL", facts_of_redis.redis.address)
-    facts_of_redis.redis = Facts().redis
-    facts_of_redis.broker.client.config_set("maxmemory-policy", "volatile-ttl")
-    ((level, what),) = found("redis.eviction", facts_of_redis)
-    assert (level, what.split(" evicts")[0]) == (E, "The broker's Redis")
-
-
 def test_a_broker_that_is_down_is_named_as_the_broker(redis: Any) -> None:
-    facts = Facts()
-    facts.broker = RedisServer(Server.BROKER, "CELERY_BROKER_URL", f"redis://127.0.0.1:{choose_port()}/0")
-    ((level, what),) = found("broker.reachable", facts)
+    with uses(servers.redis.url, f"redis://127.0.0.1:{choose_port()}/0"):
+        ((level, what),) = found("broker.reachable", Facts())
     assert (level, what.split(",")[0]) == (E, "The broker's Redis is down")
+
+
+def test_a_server_that_is_the_redis_of_the_queue_and_the_broker_is_one_problem() -> None:
+    port = choose_port()
+    with uses(f"redis://127.0.0.1:{port}/0", f"redis://127.0.0.1:{port}/1"):
+        facts = Facts()
+        assert len(found("redis.reachable", facts)) == 1
+        assert found("broker.reachable", facts) == []
 
 
 @pytest.mark.usefixtures("database")
@@ -109,13 +111,11 @@ def test_an_address_of_redis_that_cannot_be_read_hides_no_other_server() -> None
 def test_a_broker_whose_address_is_not_one_of_ours_is_asked_as_celery_does(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checks of Redis look at that of the queue alone."""
     monkeypatch.setattr(current_app.conf, "broker_write_url", url)
     facts = Facts()
     told = [what.split(",")[0] for _, what in found("broker.reachable", facts)]
     assert told == ([] if url == "memory://" else ["The broker's Redis is down"])
     assert [found(one.id, facts) for one in CHECKS_OF_REDIS if one.id != "redis.persistence"] == [[]] * 4
-    assert facts.redis_servers == (facts.redis,)
 
 
 def test_a_broker_of_another_kind_is_named_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
