@@ -111,11 +111,6 @@ EXPORT_PASSES = 100
 #: How long an execution runs before Harbor gives it up.
 DANGLING_HOURS = 168.0
 
-# The clock
-
-#: A stamp further ahead than this comes from a clock that was wrong.
-WRONG_CLOCK_US = 60_000_000
-
 # The sweep
 
 #: So long a message of the sweep works. Ticks wait for it in a worker with one process; so does a warm shutdown.

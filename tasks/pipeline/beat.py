@@ -22,14 +22,13 @@ from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseDown
-from harbor_refresh.tasks.conf.pacing import WRONG_CLOCK_US
 from harbor_refresh.tasks.pipeline.schedule import restore_rows
 
 log = logging.getLogger("harbor_refresh")
 
 PAUSE_SECONDS = 1.0
 #: A time that is so far ahead comes from a wrong clock.
-WRONG_CLOCK = timedelta(microseconds=WRONG_CLOCK_US)
+WRONG_CLOCK = timedelta(minutes=1)
 HANDLERS = "celery.apps.beat"
 
 

@@ -140,7 +140,7 @@ class Whereabouts:
 
 
 class Page(NamedTuple):
-    """What claim-12.lua replies."""
+    """What claim-11.lua replies."""
 
     stamp: bytes
     backlog: int

@@ -28,7 +28,6 @@ CATALOGUE = (
     Key("nodes", "zset", "live nodes by their last heartbeat", "the live nodes"),
     Key("wake", "string", "a tick was sent or ran a moment ago", "expires after 2 s"),
     Key("pause", "string", "the database is down, so no node claims", "expires within seconds"),
-    Key("stamp", "string", "the latest timestamp of a claim, which keeps timestamps unique", "one value"),
     Key("cursor", "string", "where the last claim stopped reading the queue", "one value"),
     Key("heat", "hash", "`ID:VENDOR` → how long a hot execution waits between refreshes", "1,000; expires"),
     Key("marks", "hash", "`ID:VENDOR` → how often it was marked while it waited", "1,000; expires after 10 s"),

@@ -27,7 +27,7 @@ REPLIES = b".reply.celery.pidbox"
 #: Our keys that may exist when all work is done (tasks/queue/keys.py).
 OF_NODES = {"nodes", "left", "dead", "presence"}
 OF_PASSES = {"wake", "cursor", "ticked", "legacy_cursor", "legacy_rest"}
-STAY = {"stamp", "heat", "marks"} | OF_NODES | OF_PASSES
+STAY = {"heat", "marks"} | OF_NODES | OF_PASSES
 #: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
     *(f"cache:execution:refresh:{name}".encode() for name in sorted(STAY)),

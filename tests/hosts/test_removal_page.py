@@ -17,7 +17,7 @@ from tests.programs import needs
 
 TABLES, CONTENT_TYPES, BEAT, REDIS, UNINSTALL = pages.codes(pages.read("docs/howto/remove.md"), "sh")
 APPS = ("django.contrib.admin", "django_celery_beat")
-OURS = ("cache:execution:refresh:stamp", "harbor_refresh.ticks", "harbor_refresh\x06\x163")
+OURS = ("cache:execution:refresh:cursor", "harbor_refresh.ticks", "harbor_refresh\x06\x163")
 BINDINGS = ("_kombu.binding.harbor_refresh.ticks", "_kombu.binding_permanent.harbor_refresh")
 THEIRS = ("shop.default", "cache:shop", "_kombu.binding.shop.default")
 LEFT = """

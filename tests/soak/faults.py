@@ -28,7 +28,7 @@ DEAD_SECONDS = 2 * TTL_SECONDS
 #: Our keys that hold what others have said.
 SAID = (
     *("queue", "processing", "attempts", "nodes", "waiting", "heat", "marks", "presence"),
-    *("ticked", "cursor", "stamp"),
+    *("ticked", "cursor"),
 )
 
 

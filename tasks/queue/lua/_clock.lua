@@ -1,5 +1,5 @@
--- The clock of Redis in microseconds, and stamps.
--- from tasks/conf/pacing.py: DATABASE_PAUSE_SECONDS, WRONG_CLOCK_US
+-- The clock of Redis in microseconds.
+-- from tasks/conf/pacing.py: DATABASE_PAUSE_SECONDS
 
 -- Lua would write a large number as 1.7e+15.
 local function text(number)
@@ -21,18 +21,6 @@ local function now_us()
         clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
     end
     return clock
-end
-
--- Return a stamp that was never issued before: the time, or the last stamp plus 1 if the clock stands still or goes
--- back a little. So two claims never share a token. `last` is the last stamp issued; the caller replaces it by the
--- new one. A last stamp far ahead comes from a clock that was wrong, so it is ignored.
-local function stamp_after(last)
-    local now = now_us()
-    last = number(last)
-    if last > now + WRONG_CLOCK_US then
-        last = 0
-    end
-    return text(math.max(now, last + 1))
 end
 
 -- Return for how many milliseconds no node claims, because the database is down. A longer time than a pause has comes

@@ -1,4 +1,6 @@
--- Tokens: ID:VENDOR:NODE:TIMESTAMP. The suffix of a claim is NODE:TIMESTAMP; all its tokens end with it.
+-- Tokens: ID:VENDOR:NODE:TIMESTAMP. The suffix of a claim is NODE:TIMESTAMP; all its tokens end with it. Two claims share
+-- a token only if the clock goes back to the microsecond in which the same node claimed the same member. Then the member
+-- is refreshed once too often at worst.
 
 local function tokens_of(members, suffix)
     local tokens, tail = {}, ':' .. suffix

@@ -4,7 +4,7 @@
 -- ARGV[1..] members
 -- returns 1 if the caller must send a tick
 --
--- Up to the small backlog every new member wakes a tick, because members on a short queue may be resting (claim-12.lua).
+-- Up to the small backlog every new member wakes a tick, because members on a short queue may be resting (claim-11.lua).
 -- Above it a new member wakes one only if nothing is in flight: the waiting members may have been released because their
 -- rows were locked, and a release wakes no tick. Otherwise the workers are busy, and wake the next tick when they complete.
 -- A member that is marked often while it waits is hot. Its marks are counted only where that is cheap: one mark of one

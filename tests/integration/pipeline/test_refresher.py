@@ -37,7 +37,7 @@ def test_a_claim_is_refreshed_once_and_logged_in_the_words_that_operators_grep_f
         "Refresh outdate execution status done, 1 succeed, 0 failed",
         f"1 of a claim of {this_node.name} had been recovered meanwhile: left alone",
     ]
-    assert set(whole_redis(redis)) <= {"nodes", "stamp", "cursor", "wake"}
+    assert set(whole_redis(redis)) <= {"nodes", "cursor", "wake"}
 
 
 def one_row_of_history_for_each_revision(execution: Execution) -> bool:

@@ -82,7 +82,7 @@ def test_a_node_that_took_a_claim_over_after_recovery_looked_who_is_alive_keeps_
 
     queue.stats = look_and_be_overtaken  # type: ignore[method-assign]
     assert release_stale(queue) == (Released(), ())
-    assert whole_redis(redis)["processing"] == {f"1:A:new:{NOW + 1}"}
+    assert whole_redis(redis)["processing"] == {f"1:A:new:{NOW}"}
     assert "attempts" not in whole_redis(redis)
 
 

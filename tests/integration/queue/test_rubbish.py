@@ -7,7 +7,7 @@ import pytest
 from harbor_refresh.tasks.conf.pacing import TICK_SENT
 from harbor_refresh.tasks.queue.claim import Whereabouts
 from harbor_refresh.tasks.queue.keys import KINDS, Keys
-from tests.integration.queue.verb_cases import ALIVE, NOW, Faked, flight, put, token
+from tests.integration.queue.verb_cases import ALIVE, Faked, flight, put, token
 from tests.integration.redis_state import PREFIX, Redis, queue_with, queue_with_clock, whole_redis
 
 MEMBERS = ("1:A", "2:B", "3:C")
@@ -92,7 +92,6 @@ def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
     assert batch.unreadable == (raw,)
     assert batch.attempts == {"1:A": 1}
     assert whole_redis(redis) == ALIVE | flight(token("1:A"), token("2:B b")) | {
-        "stamp": str(NOW),
         "cursor": "0",
         "wake": TICK_SENT,
         "attempts": {"1:A": "1"},

@@ -32,7 +32,7 @@ def statuses(ids: Sequence[int]) -> set[str]:
 
 
 #: What a queue of claims keeps for good, or for a moment.
-KEPT = ("nodes", "stamp", "wake", "cursor", "heat", "ticked", "legacy_cursor", "legacy_rest")
+KEPT = ("nodes", "wake", "cursor", "heat", "ticked", "legacy_cursor", "legacy_rest")
 
 
 def rested(client: Redis) -> None:

@@ -1,7 +1,7 @@
 -- Claims a page of members: moves them from the queue to processing, as tokens of one node and one stamp.
 --
--- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] wake  KEYS[6] pause  KEYS[7] stamp
--- KEYS[8] cursor  KEYS[9] heat  KEYS[10] marks  KEYS[11] waiting  KEYS[12] ticked
+-- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] wake  KEYS[6] pause  KEYS[7] cursor
+-- KEYS[8] heat  KEYS[9] marks  KEYS[10] waiting  KEYS[11] ticked
 -- ARGV[1] node          the node that claims
 -- ARGV[2] holder        the node as its tokens name it: `waiting@NODE`, because the claim waits for a worker
 -- ARGV[3] most          most members of this page
@@ -15,8 +15,8 @@
 --
 -- from tasks/conf/pacing.py: DEPTH, SMALL, FIRST_REST_US, LONGEST_REST_SECONDS, MANY_MARKS, MOST_COUNTERS
 local queue, processing, attempts, nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local wake, pause, stamp_key, cursor_key, heat, marks = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local waiting, ticked = KEYS[11], KEYS[12]
+local wake, pause, cursor_key, heat, marks = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local waiting, ticked = KEYS[10], KEYS[11]
 local node, holder, most, share = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local stamp = ARGV[5]
 local longest_rest = LONGEST_REST_SECONDS * 1000000
@@ -93,7 +93,8 @@ end
 
 if is_first then
     heartbeat(nodes, node)
-    redis.call('SET', ticked, text(now_us()))
+    stamp = text(now_us())
+    redis.call('SET', ticked, stamp)
 end
 local backlog, live, in_flight = redis.call('SCARD', queue), live_nodes(nodes), redis.call('SCARD', processing)
 local room = live * share - in_flight
@@ -102,11 +103,7 @@ if is_first and in_flight > 0 and room < math.min(share / DEPTH, backlog) then
     room = 0 -- the next process that completes finds more room
 end
 most = math.min(most, room)
-local paused, last_stamp, cursor = unpack(redis.call('MGET', pause, stamp_key, cursor_key))
-paused = paused and pause_left(pause) > 0
-if is_first then
-    stamp = stamp_after(last_stamp)
-end
+local paused = pause_left(pause) > 0
 local function reply(wait, members, failures)
     return { stamp, backlog, live, room, wait, members, failures }
 end
@@ -117,13 +114,12 @@ if paused or most <= 0 or backlog == 0 then
     return reply(0, {}, {})
 end
 
-local members, wait = nil, 0
+local members, wait, cursor = nil, 0, '0'
 if backlog <= most then
     members = redis.call('SPOP', queue, most)
     redis.call('DEL', waiting)
-    cursor = '0'
 else
-    cursor, members = scan(cursor)
+    cursor, members = scan(redis.call('GET', cursor_key))
 end
 redis.call('SET', cursor_key, cursor)
 if is_first and backlog <= SMALL then
@@ -135,9 +131,6 @@ if is_first and backlog <= SMALL then
 end
 if #members == 0 then
     return reply(wait, {}, {})
-end
-if is_first then
-    redis.call('SET', stamp_key, stamp)
 end
 redis.call('SADD', processing, unpack(tokens_of(members, holder .. ':' .. stamp)))
 local failures = {}

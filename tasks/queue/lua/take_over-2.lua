@@ -1,6 +1,6 @@
 -- Moves a claim that waits to the node that will work on it: its live tokens get that node, and a new stamp.
 --
--- KEYS[1] processing  KEYS[2] nodes  KEYS[3] stamp
+-- KEYS[1] processing  KEYS[2] nodes
 -- ARGV[1] suffix     of the claim, NODE:TIMESTAMP
 -- ARGV[2] node       the node that takes it
 -- ARGV[3] new_stamp  the stamp that the first page of the same claim got; empty in the first page
@@ -9,7 +9,7 @@
 --
 -- So a token always names the process whose death must release it. A message that is delivered a second time finds
 -- its tokens gone and does nothing.
-local processing, nodes, stamp_key = KEYS[1], KEYS[2], KEYS[3]
+local processing, nodes = KEYS[1], KEYS[2]
 local suffix, node, stamp = ARGV[1], ARGV[2], ARGV[3]
 local members = { unpack(ARGV, 4) }
 
@@ -19,8 +19,7 @@ if #live == 0 then
 end
 if stamp == '' then
     heartbeat(nodes, node)
-    stamp = stamp_after(redis.call('GET', stamp_key))
-    redis.call('SET', stamp_key, stamp)
+    stamp = text(now_us())
 end
 redis.call('SREM', processing, unpack(tokens))
 redis.call('SADD', processing, unpack(tokens_of(live, node .. ':' .. stamp)))
