@@ -28,7 +28,7 @@ from harbor_refresh.tasks.jobs.report_target import fire_again
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
-from harbor_refresh.tasks.news import events, samples
+from harbor_refresh.tasks.news import samples
 from harbor_refresh.tasks.news.state import look
 from harbor_refresh.tasks.operations import bulk, delivery_runs
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
@@ -201,13 +201,12 @@ def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
 
 @shared_task(name="tasks.sample", base=Tick, most_waiting=1)
 def sample() -> int:
-    """Write down the state of the service, for the charts, and the nodes that died. It is not sent while another
-    tick waits, so it never delays one."""
+    """Write down the state of the service, for the charts. It is not sent while another tick waits, so it never
+    delays one."""
     state = look()
     if "database" in state.absent:
         return 0
     samples.record(state)
-    events.note_deaths(state.dead or ())
     return 1
 
 

@@ -52,7 +52,7 @@ def take() -> Overview:
                 points = samples.read("minutes")
                 if not any(point.refreshes is not None for point in points[-2:]):
                     samples.record(state)
-                known = {"points": points, "told": events.latest(EVENTS), "limits": in_use()}
+                known = {"points": points, "told": events.latest(EVENTS, state.dead or ()), "limits": in_use()}
         except DatabaseDown as exc:
             unknown: dict[str, Any] = dict.fromkeys(OF_DATABASE)
             state = replace(state, absent={**state.absent, "database": str(exc)}, **unknown)

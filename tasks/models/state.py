@@ -11,7 +11,7 @@ from harbor_refresh.executions.models.operations import MAX_NAME
 
 
 class Kind(models.TextChoices):
-    NODE_DIED = "node_died"
+    NODE_DIED = "node_died"  # written by the release before
     RECOVERED = "recovered"
     JOBS_RECOVERED = "jobs_recovered"
     DRIFT = "drift"
@@ -21,8 +21,8 @@ class Kind(models.TextChoices):
 
 
 class Event(OwnRow):
-    """What went wrong or healed, one row for each kind, subject and minute (tasks/news/events.py). `count`
-    adds up executions, jobs or deliveries. The subject is a node, or empty."""
+    """What went wrong or healed, one row for each kind and minute (tasks/news/events.py). `count` adds up
+    executions, jobs or deliveries. The subject is empty."""
 
     pk = models.CompositePrimaryKey("minute", "kind", "subject")
     minute = models.DateTimeField()

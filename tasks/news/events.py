@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import Error, transaction
 from django.dispatch import Signal
+from django.utils.timezone import now
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseDown
@@ -46,26 +47,18 @@ class Told:
     heals: bool
 
 
-def latest(count: int) -> list[Told]:
-    # the primary key begins with the minute; a minute has a row for each kind, and for each node that died
-    rows = sorted(Event.objects.order_by("-minute")[: 4 * count], key=lambda row: row.last_at, reverse=True)
-    return [Told(row.last_at, _sentence(row), Kind(row.kind) in HEALING) for row in rows[:count]]
+def latest(count: int, dead: Sequence[SeenNode] = ()) -> list[Told]:
+    """Return the latest events, with the deaths that Redis still knows."""
+    # the primary key begins with the minute, which has a row for each kind
+    rows = Event.objects.exclude(kind=Kind.NODE_DIED).order_by("-minute")[: count + len(Kind)]
+    told = [Told(row.last_at, _sentence(row), Kind(row.kind) in HEALING) for row in rows]
+    told += [Told(now() - timedelta(seconds=one.silent), f"Node {one.name} died", False) for one in dead]
+    return sorted(told, key=lambda one: one.at, reverse=True)[:count]
 
 
 def _sentence(row: Event) -> str:
-    if row.kind == Kind.NODE_DIED:
-        return f"Node {row.subject} died"
     one, many, rest = SENTENCES[Kind(row.kind)]
     return f"{plural(row.count, one, many)} {rest}"
-
-
-def note_deaths(nodes: Sequence[SeenNode]) -> None:
-    """Add an event for each node that died, in the minute of its last heartbeat, unless there is one already: the
-    name of a node is never used again."""
-    deaths = {node.name: timedelta(seconds=node.silent) for node in nodes}
-    known = Event.objects.filter(kind=Kind.NODE_DIED, subject__in=deaths).values_list("subject", flat=True)
-    for name in deaths.keys() - set(known):
-        run("add_event", kind=Kind.NODE_DIED, subject=name, count=1, ago=deaths[name])
 
 
 def note(kind: Kind, count: int) -> None:
@@ -77,7 +70,7 @@ def note(kind: Kind, count: int) -> None:
 
 def _write(kind: Kind, count: int) -> None:
     with suppress(Error), transaction.atomic():
-        run("add_event", kind=kind, subject="", count=count, ago=timedelta(0))
+        run("add_event", kind=kind, count=count)
 
 
 #: The counter of the metrics and the kind of event of each signal, which sends `outcome`, `count`,

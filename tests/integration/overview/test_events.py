@@ -16,8 +16,8 @@ from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def rows() -> list[tuple[str, str, int]]:
-    return sorted(Event.objects.values_list("kind", "subject", "count"))
+def rows() -> list[tuple[str, int]]:
+    return sorted(Event.objects.values_list("kind", "count"))
 
 
 def test_each_signal_of_trouble_or_healing_is_an_event() -> None:
@@ -28,11 +28,11 @@ def test_each_signal_of_trouble_or_healing_is_an_event() -> None:
     of_executions.released_from_quarantine.send(sender=None, execution_ids=[1, 2])
     of_executions.deliveries_died.send(sender=None, deliveries=[])
     assert rows() == [
-        ("drift", "", 4),
-        ("jobs_recovered", "", 2),
-        ("quarantined", "", 1),
-        ("recovered", "", 3),
-        ("released_from_quarantine", "", 2),
+        ("drift", 4),
+        ("jobs_recovered", 2),
+        ("quarantined", 1),
+        ("recovered", 3),
+        ("released_from_quarantine", 2),
     ]
 
 
@@ -41,7 +41,7 @@ def test_a_flood_of_one_kind_is_one_row_a_minute() -> None:
         of_executions.quarantined.send(sender=None, execution_ids=[number], reasons={number: "x"})
     found = rows()
     assert len(found) <= 2, "two, if the minute ends meanwhile"
-    assert sum(count for _, _, count in found) == 300
+    assert sum(count for _, count in found) == 300
 
 
 def test_nothing_happened_is_no_event() -> None:
@@ -61,7 +61,7 @@ def test_what_is_rolled_back_is_no_event() -> None:
     with transaction.atomic():
         of_executions.released_from_quarantine.send(sender=None, execution_ids=[1])
         assert rows() == []
-    assert rows() == [("released_from_quarantine", "", 1)]
+    assert rows() == [("released_from_quarantine", 1)]
 
 
 def test_an_event_that_cannot_be_written_stops_nothing() -> None:
@@ -73,21 +73,19 @@ def test_an_event_that_cannot_be_written_stops_nothing() -> None:
         assert cursor.fetchone() == (0,)
 
 
-def test_a_death_is_told_once_however_often_it_is_seen() -> None:
-    events.note_deaths([SeenNode("a", 10.0), SeenNode("b", 50.0)])
-    events.note_deaths([SeenNode("a", 200.0), SeenNode("b", 60.0), SeenNode("c", 0.5)])
-    assert rows() == [("node_died", "a", 1), ("node_died", "b", 1), ("node_died", "c", 1)]
-    assert [one.sentence for one in events.latest(2)] == ["Node c died", "Node a died"]
+def test_deaths_stand_between_the_events_the_latest_first() -> None:
+    events.note(Kind.DRIFT, 1)
+    dead = [SeenNode("a", 50.0), SeenNode("b", 10.0)]
+    told = [one.sentence for one in events.latest(3, dead)]
+    assert told == ["1 status that differed was marked for a refresh by reconcile", "Node b died", "Node a died"]
+    assert len(events.latest(2, dead)) == 2
 
 
 def test_events_of_more_than_two_days_are_deleted_with_the_next() -> None:
     events.note(Kind.DRIFT, 1)
     Event.objects.update(minute=F("minute") - timedelta(hours=49))
-    events.note_deaths([SeenNode("a", 10.0)])
-    assert rows() == [("node_died", "a", 1)]
-    Event.objects.update(minute=F("minute") - timedelta(hours=49))
     events.note(Kind.RECOVERED, 1)
-    assert [kind for kind, _, _ in rows()] == ["recovered"]
+    assert [kind for kind, _ in rows()] == ["recovered"]
 
 
 def test_every_kind_has_a_sentence_for_one_and_for_many() -> None:

@@ -23,7 +23,7 @@ from harbor_refresh.tasks.admin import queue_page
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Limit, Sample
 from harbor_refresh.tasks.news import events
-from harbor_refresh.tasks.news.state import OF_DATABASE, SeenNode, ServiceState
+from harbor_refresh.tasks.news.state import OF_DATABASE, ServiceState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.web import flights
 from harbor_refresh.web.flights import Flight
@@ -124,8 +124,8 @@ def test_charts_show_what_was_sampled(admin: Client) -> None:
     assert admin.get("/admin/live/charts/year").status_code == 404
 
 
-def test_what_went_wrong_and_how_it_healed_is_told(admin: Client) -> None:
-    events.note_deaths([SeenNode("host-7-x", 5.0)])
+def test_what_went_wrong_and_how_it_healed_is_told(admin: Client, redis: Any, queue: ExecutionQueue) -> None:
+    redis.zadd(queue.keys.dead, {"host-7-x": queue.stats().now - 5_000_000})
     events.note(events.Kind.RECOVERED, 3)
     told = live(admin).json()["parts"]["events"]
     assert "Node host-7-x died" in told
