@@ -3,12 +3,15 @@ a day; what it does for reports is in test_the_report_target.py."""
 
 import itertools
 import logging
+import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from billiard import Process
 from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
@@ -247,6 +250,16 @@ def test_an_idle_node_asks_two_questions_a_second_and_two_more_in_five(
     Job.objects.update(not_before=Now())
     look()
     assert outbox.taken() == [("j", 0)]
+
+
+def test_a_process_that_died_is_found_by_the_next_pass_although_celery_still_has_it_in_the_pool(
+    running: Any, outbox: Outbox
+) -> None:
+    worker, process = worker_of_jobs(), Process(target=os._exit, args=(9,))
+    worker._consumer.pool = SimpleNamespace(_pool=SimpleNamespace(_pool=[process]))
+    process.start()
+    Job.objects.update(node=worker.id, process=process.pid)
+    wait_for(lambda: worker._look_after_jobs(1) or outbox.taken() == [("j", 1)], "its run to be released")
 
 
 @pytest.mark.parametrize("state", ["waiting", "sent"])
