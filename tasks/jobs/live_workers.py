@@ -88,6 +88,8 @@ class ThisWorker:
         #: How many tasks a second this worker has ended of late, and how many in all at the last beat.
         self._rates: deque[float] = deque(maxlen=BEATS_A_RATE)
         self._ended, self._counted_at = 0, 0.0
+        #: How many it had ended when a pass found nothing to do; else None.
+        self._ended_when_idle: int | None = None
         self._name = ""
         self._consumer: Any = None
 
@@ -180,11 +182,15 @@ class ThisWorker:
             self._beat_at, self._is_logged = now, False
 
     def _look_after_jobs(self, passes: int) -> None:
+        if self._ended_when_idle == _ended() and not active_requests:  # an idle worker leaves out every other pass
+            self._ended_when_idle = None
+            return
         queues = self._queues()
         if self._has_connected.is_set():
             self._has_connected.clear()  # before the statement, during which it may connect again
             Node.objects.filter(pk=self.id).update(started_at=Now())
         [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
+        self._ended_when_idle = _ended() if found == ([], False, None, None, None) else None
         processes, is_one_silent, has_consequences, may_send, with_jobs = found
         # A run that the table has was begun by a process of this pool. If it does not live after that, it is gone:
         # Celery may notice that only seconds later. A pool of threads is one process, this one.

@@ -242,7 +242,11 @@ def look(outbox: Outbox) -> Callable[[], int]:
     return beat_and_look
 
 
-def test_an_idle_node_asks_two_questions_a_second_and_two_more_in_five(
+def test_an_idle_node_asks_three_questions_in_two_seconds_and_two_more_in_ten(look: Callable[[], int]) -> None:
+    assert [look() for _ in range(20)] == [2, 1, 2, 1, 4, 1, 2, 1, 2, 1] * 2
+
+
+def test_a_node_whose_queue_has_a_job_for_later_asks_each_second_and_sends_it_in_time(
     look: Callable[[], int], outbox: Outbox
 ) -> None:
     recorded("j", options={"countdown": 3600})
