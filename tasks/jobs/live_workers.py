@@ -4,10 +4,10 @@ The main process of a worker beats for the processes below it: in a pool of proc
 interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql): nothing else may hold up a beat.
-2. The other asks once a second, and when the pool says that a process died, what is to do (sql/to_do.sql), and
-   does it: it releases what processes of its pool ran that are gone; deletes the rows of dead workers, and
-   releases what a worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the
-   terms of executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
+2. The other asks once a second, or every other second if it is idle, what is to do (sql/to_do.sql), and does it:
+   it releases what processes of its pool ran that are gone; deletes the rows of dead workers, and releases what a
+   worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the terms of
+   executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is down, nothing is
 released, and no job begins or ends. A worker that was frozen and comes back has lost its runs.
@@ -80,7 +80,7 @@ class ThisWorker:
 
     def __init__(self) -> None:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
-        self._wake, self._ending, self._has_connected = threading.Event(), threading.Event(), threading.Event()
+        self._ending, self._has_connected = threading.Event(), threading.Event()
         self._threads: dict[str, threading.Thread] = {}
         self._is_logged = self._has_limits = self._has_limits_to_write = False
         #: Since when it beats without a gap, and when it last did.
@@ -88,6 +88,8 @@ class ThisWorker:
         #: How many tasks a second this worker has ended of late, and how many in all at the last beat.
         self._rates: deque[float] = deque(maxlen=BEATS_A_RATE)
         self._ended, self._counted_at = 0, 0.0
+        #: How many it had ended when a pass found nothing to do; else None.
+        self._ended_when_idle: int | None = None
         self._name = ""
         self._consumer: Any = None
 
@@ -120,16 +122,11 @@ class ThisWorker:
         """Wait for messages from now on: those of the time before may not have reached the broker."""
         self._has_connected.set()
 
-    def wake(self) -> None:
-        """Look at once: a process of the pool has died."""
-        self._wake.set()
-
     def stop(self, **_: Any) -> None:
         """Leave, after the pool has ended: what its processes ran, and did not end, is released now."""
         if not self._threads:
             return
         self._ending.set()
-        self._wake.set()
         for thread in list(self._threads.values()):
             thread.join(TTL_SECONDS)
         self._threads.clear()
@@ -148,12 +145,10 @@ class ThisWorker:
     @beside_the_pool()
     def _pass_on(self) -> None:
         passes, next_at = 0, time.monotonic() + BEAT_SECONDS
-        while not self._ending.is_set():
-            is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
-            self._wake.clear()
+        while not self._ending.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS):
             if self._has_limits:
                 self._guarded(sender.send_admitted)
-            if is_woken or time.monotonic() >= next_at:
+            if time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
                 if self._has_limits_to_write:  # the database was down at the start
@@ -187,15 +182,19 @@ class ThisWorker:
             self._beat_at, self._is_logged = now, False
 
     def _look_after_jobs(self, passes: int) -> None:
+        if self._ended_when_idle == _ended() and not active_requests:  # an idle worker leaves out every other pass
+            self._ended_when_idle = None
+            return
         queues = self._queues()
         if self._has_connected.is_set():
             self._has_connected.clear()  # before the statement, during which it may connect again
             Node.objects.filter(pk=self.id).update(started_at=Now())
         [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
+        self._ended_when_idle = _ended() if found == ([], False, None, None, None) else None
         processes, is_one_silent, has_consequences, may_send, with_jobs = found
-        # A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
-        # gone. A pool of threads is one process, this one.
-        if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes())}:
+        # A run that the table has was begun by a process of this pool. If it does not live after that, it is gone:
+        # Celery may notice that only seconds later. A pool of threads is one process, this one.
+        if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes() if one.exitcode is None)}:
             release(running(Q(node=self.id, process__in=dead)))
         if (is_one_silent and self._delete_dead_workers()) or passes % PASSES_A_FULL_LOOK == 0:
             release_runs_without_worker()

@@ -24,7 +24,6 @@ from typing import Any
 
 from celery import current_app
 from celery.app.routes import Router
-from celery.app.task import extract_exec_options  # type: ignore[attr-defined]  # the stubs lack it
 from celery.exceptions import QueueNotFound, SoftTimeLimitExceeded
 from kombu.exceptions import EncodeError
 
@@ -185,7 +184,7 @@ def _publish(rows: Sequence[Row]) -> None:
     try:
         with batch_producer() as producer:
             for task_id, job, number, name, queue, given, retries, args, kwargs in rows:
-                options = _options(name) | json.loads(given) | {"queue": queue}
+                options = json.loads(given) | {"queue": queue}
                 says = {"argsrepr": args, "kwargsrepr": kwargs, "retries": retries, "root_id": job, **same}
                 try:
                     route = router.expand_destination(options)
@@ -201,9 +200,3 @@ def _publish(rows: Sequence[Row]) -> None:
                     impossible.append(Outcome(Run(task_id, job, number), Status.ERROR, why))
     finally:
         take(impossible)
-
-
-def _options(name: str) -> dict[str, Any]:
-    """Return the options that the task declares, if it is known here. A job expires by its row."""
-    found = extract_exec_options(current_app.tasks.get(name))
-    return {option: value for option, value in found.items() if value is not None and option != "expires"}

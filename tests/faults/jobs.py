@@ -195,7 +195,7 @@ async def async_copy(job: Handle, name: str, seconds: float = 0.0, failures: int
     return name
 
 
-@app.task(base=TrackedJob, name="tests.async_limited")
+@app.task(base=TrackedJob, name="tests.async_limited", soft_time_limit=1)
 async def async_limited(job: Handle, name: str, hears: bool) -> None:
     note("async_limited", name)
     while True:

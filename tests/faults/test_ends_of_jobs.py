@@ -38,8 +38,8 @@ def test_a_soft_limit_cancels_them_and_a_hard_limit_ends_their_process(
 ) -> None:
     member = worker()
     limited = [
-        team.async_limited.s("soft", hears=True).set(soft_time_limit=1, time_limit=60),
-        team.async_limited.s("hard", hears=False).set(soft_time_limit=1, time_limit=3),
+        team.async_limited.s("soft", hears=True).set(time_limit=60),
+        team.async_limited.s("hard", hears=False).set(time_limit=3),
     ]
     execution = start("SCAN", jobs=limited)
     assert execution.wait(timeout=120) == "Error"

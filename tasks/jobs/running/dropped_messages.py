@@ -10,7 +10,7 @@ import logging
 import time
 from typing import Any
 
-from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from billiard.exceptions import TimeLimitExceeded
 from celery.worker import state
 from celery.worker.request import Request
 
@@ -35,12 +35,6 @@ class TrackedRequest(Request):
             header, why = self.request_dict.get(HEADER), said_by(TimeLimitExceeded(timeout))
             end(self.id, header, Status.ERROR, why, has_begun=True, process=self.worker_pid)
         return super().on_timeout(soft, timeout)
-
-    def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
-        """Have the runs of a process that died released at once."""
-        if isinstance(getattr(exc_info, "exception", None), WorkerLostError):
-            this_worker.wake()
-        return super().on_failure(exc_info, *args, **options)
 
 
 def on_revoked(request: Any, terminated: bool, **_: Any) -> None:

@@ -49,8 +49,8 @@ from harbor_refresh.tasks.models.job import Need
 from harbor_refresh.tasks.models.terms import Terms
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
-#: What a task may say of its messages.
-ON_THE_TASK = ("queue", "routing_key", "priority", "expires")
+#: What a task may say of its messages. A worker knows the time limits of its tasks.
+ON_THE_TASK = ("queue", "routing_key", "exchange", "delivery_mode", "priority", "expires")
 #: What a message can carry of a route, which has queues as objects.
 PLAIN_OPTION = str | int | float | datetime
 
@@ -238,5 +238,5 @@ def destination(
     except Exception as exc:
         raise Refused(f"job {name}: Celery finds no route: {said_by(exc)}") from exc
     queue = route.get("queue") or current_app.conf.task_default_queue
-    kept = {one: route[one] for one in (*ON_THE_TASK, "exchange") if isinstance(route.get(one), PLAIN_OPTION)}
+    kept = {one: route[one] for one in ON_THE_TASK if isinstance(route.get(one), PLAIN_OPTION)}
     return str(getattr(queue, "name", queue)), {**kept, **options}

@@ -3,12 +3,15 @@ a day; what it does for reports is in test_the_report_target.py."""
 
 import itertools
 import logging
+import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from billiard import Process
 from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
@@ -239,7 +242,11 @@ def look(outbox: Outbox) -> Callable[[], int]:
     return beat_and_look
 
 
-def test_an_idle_node_asks_two_questions_a_second_and_two_more_in_five(
+def test_an_idle_node_asks_three_questions_in_two_seconds_and_two_more_in_ten(look: Callable[[], int]) -> None:
+    assert [look() for _ in range(20)] == [2, 1, 2, 1, 4, 1, 2, 1, 2, 1] * 2
+
+
+def test_a_node_whose_queue_has_a_job_for_later_asks_each_second_and_sends_it_in_time(
     look: Callable[[], int], outbox: Outbox
 ) -> None:
     recorded("j", options={"countdown": 3600})
@@ -247,6 +254,18 @@ def test_an_idle_node_asks_two_questions_a_second_and_two_more_in_five(
     Job.objects.update(not_before=Now())
     look()
     assert outbox.taken() == [("j", 0)]
+
+
+def test_a_process_that_died_is_found_by_the_next_pass_although_celery_still_has_it_in_the_pool(
+    running: Any, outbox: Outbox
+) -> None:
+    worker, process = worker_of_jobs(), Process(target=os._exit, args=(9,))
+    worker._consumer.pool = SimpleNamespace(_pool=SimpleNamespace(_pool=[process]))
+    process.start()
+    process.join()
+    Job.objects.update(node=worker.id, process=process.pid)
+    worker._look_after_jobs(1)
+    assert outbox.taken() == [("j", 1)]
 
 
 @pytest.mark.parametrize("state", ["waiting", "sent"])

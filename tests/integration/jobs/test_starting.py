@@ -197,6 +197,17 @@ def test_options_are_kept_as_json_and_sent_with_the_message(outbox: Outbox) -> N
     assert (job.queue, Task.objects.get().status) == ("slow", "Pending")
 
 
+def test_a_sender_need_not_know_the_task_to_send_what_the_task_says_of_its_messages(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"queue": "slow", "delivery_mode": 1, "exchange": "x", "routing_key": "r", "priority": 3}
+    for name, value in said.items():
+        monkeypatch.setattr(a_job, name, value, raising=False)
+    monkeypatch.setitem(current_app.tasks, a_job.name, a_job)
+    start_signatures("SCAN", jobs=[a_job.s()])
+    assert [one.options | {"queue": one.queue} for one in outbox.messages] == [said]
+
+
 def test_the_moment_at_which_the_jobs_of_a_task_expire_counts_as_one_of_the_call(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
