@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from billiard.exceptions import WorkerLostError
 from celery import Celery
 from celery.exceptions import Ignore, Reject
 
@@ -15,7 +16,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.live_workers import this_worker
-from harbor_refresh.tasks.jobs.outcomes import HEADER, Run, end_unbegun, exhausted, run_of
+from harbor_refresh.tasks.jobs.outcomes import HEADER, Run, end_sent, end_unbegun, exhausted, run_of
 from harbor_refresh.tasks.jobs.running import kept_connections, writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
 from harbor_refresh.tasks.jobs.running.handle import Begun, Handle, Untracked, begin
@@ -34,6 +35,8 @@ from harbor_refresh.tasks.without_redis import agenda, mode
 
 #: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
+#: The module that calls a task: its frames are no code of the project.
+OF_CELERY = "celery.app.trace"
 #: Pause before a message is returned to the broker, because it comes again at once.
 PAUSE_SECONDS = 1.0
 
@@ -76,7 +79,7 @@ class TrackedJob(JobTask):
         If the process dies on any line, the row says that it runs here, and its worker releases it. If the
         database is down at the beginning, the message goes back; at the end, the end waits in this process.
         """
-        header = self.request.get(HEADER) or (self.request.headers or {}).get(HEADER)  # a tracer may add `headers`
+        header = _header_of(self.request)
         if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
         found = run_of(header)
@@ -195,6 +198,23 @@ class TrackedJob(JobTask):
             job.take(Status.ERROR, f"{exhausted(job.given.may_begin)}; at last: {job.reason}")
         else:
             job.take(Status.SCHEDULED, job.reason, delay=delay or None, arguments=asked, retries=retries)
+
+
+def on_failed(sender: Any, exception: BaseException, **_: Any) -> None:
+    """End the job of a message that has failed before its run began, in a `before_start` or a `__call__` of the
+    project: sent -> ended. If the database is down, the message comes again."""
+    request = sender.request
+    if request.get(HANDLE) or (found := run_of(_header_of(request))) is None:
+        return
+    if not isinstance(exception, WorkerLostError):  # of which the main process tells, and the job runs again
+        task_id, number = found
+        its = Run(task_id, str(request.id), number)
+        end_sent(its, said_by(exception), kept_traceback(exception, OF_CELERY))
+        agenda.add_failure(exception)
+
+
+def _header_of(request: Any) -> Any:
+    return request.get(HEADER) or (request.headers or {}).get(HEADER)  # a tracer may add `headers`
 
 
 def _merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
