@@ -60,16 +60,19 @@ class TrackedJob(JobTask):
     acks_late = True
     reject_on_worker_lost = True
 
-    @classmethod
-    def on_bound(cls, app: Celery) -> None:
-        """Check the declaration, and make an `async def` a plain function. Celery calls this when the task belongs
-        to an app."""
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Check the function, and make an `async def` a plain one, before `autoretry_for` wraps it."""
+        super().__init_subclass__(**options)
         refuse_generator(str(cls.name), cls.run)
         refuse_default_of_handle(cls)
+        make_plain(cls)
+
+    @classmethod
+    def on_bound(cls, app: Celery) -> None:
+        """Check the declaration. Celery calls this when the task belongs to an app."""
         refuse_limit(cls)
         if cls.key:
             cls.key = staticmethod(cls.key)  # else it would become a method
-        make_plain(cls)
         if cls.typing:
             cls.checks_arguments, cls.typing = True, False
 
