@@ -103,11 +103,9 @@ def end_unbegun(its: Run, exc: Exception) -> bool:
 
 
 def end_sent(its: Run, why: str, kept: JobEnd | None = None) -> bool:
-    """End a job whose run has not begun, as an error: sent -> ended. False if it has begun, or the end cannot be
-    written now."""
+    """End a job as an error: sent -> ended. False if its run has begun, or the end cannot be written now."""
     with suppress(RefreshError):
-        outcome = Outcome(its, Status.ERROR, made_storable(why)[:MAX_MESSAGE], kept=kept)
-        return bool(take_apart([outcome]).stood)
+        return bool(take_apart([Outcome(its, Status.ERROR, made_storable(why)[:MAX_MESSAGE], kept=kept)]).stood)
     return False
 
 

@@ -35,8 +35,6 @@ from harbor_refresh.tasks.without_redis import agenda, mode
 
 #: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
-#: The module that calls a task: its frames are no code of the project.
-OF_CELERY = "celery.app.trace"
 #: Pause before a message is returned to the broker, because it comes again at once.
 PAUSE_SECONDS = 1.0
 
@@ -206,13 +204,10 @@ class TrackedJob(JobTask):
 def on_failed(sender: Any, exception: BaseException, **_: Any) -> None:
     """End the job of a message that has failed before its run began, in a `before_start` or a `__call__` of the
     project: sent -> ended. If the database is down, the message comes again."""
-    request = sender.request
-    if request.get(HANDLE) or (found := run_of(_header_of(request))) is None:
-        return
-    if not isinstance(exception, WorkerLostError):  # of which the main process tells, and the job runs again
-        task_id, number = found
-        its = Run(task_id, str(request.id), number)
-        end_sent(its, said_by(exception), kept_traceback(exception, OF_CELERY))
+    found = None if sender.request.get(HANDLE) else run_of(_header_of(sender.request))
+    if found and not isinstance(exception, WorkerLostError):  # a job whose process was lost runs again
+        its = Run(found[0], str(sender.request.id), found[1])
+        end_sent(its, said_by(exception), kept_traceback(exception, "celery.app.trace"))
         agenda.add_failure(exception)
 
 
