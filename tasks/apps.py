@@ -47,7 +47,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks import celery_tasks
         from harbor_refresh.tasks.broker import celery_app
         from harbor_refresh.tasks.jobs import live_workers, report_target, sender
-        from harbor_refresh.tasks.jobs.running import dropped_messages, kept_connections, writer
+        from harbor_refresh.tasks.jobs.running import dropped_messages, kept_connections, tracked, writer
         from harbor_refresh.tasks.pipeline import heartbeat, schedule, wakeup
         from harbor_refresh.tasks.strategies.older import refuse_without_a_number
         from harbor_refresh.tasks.without_redis import mode
@@ -66,6 +66,7 @@ class TasksConfig(AppConfig):
         for starting in (signals.import_modules, signals.celeryd_init):
             starting.connect(celery_app.add_step)
         signals.task_revoked.connect(dropped_messages.on_revoked, dispatch_uid="tasks.jobs.revoked")
+        signals.task_failure.connect(tracked.on_failed, dispatch_uid="tasks.jobs.failed")
         for dropping in (signals.task_unknown, signals.task_rejected):
             dropping.connect(dropped_messages.on_dropped, dispatch_uid="tasks.jobs.dropped")
         # after the writer of a pool without processes

@@ -22,7 +22,7 @@ from harbor_refresh.executions.lifecycle.reports import report as report_tasks
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.status import CODES, MAX_ID, Status, is_final
-from harbor_refresh.executions.text import is_whole
+from harbor_refresh.executions.text import is_whole, made_storable
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.sql import run
@@ -99,9 +99,13 @@ def end_unbegun(its: Run, exc: Exception) -> bool:
     written now."""
     if not isinstance(exc, DatabaseError) or _passes(exc):
         return False
-    why = f"it cannot begin: {first_line(exc)}"[:MAX_MESSAGE]
+    return end_sent(its, f"it cannot begin: {first_line(exc)}")
+
+
+def end_sent(its: Run, why: str, kept: JobEnd | None = None) -> bool:
+    """End a job as an error: sent -> ended. False if its run has begun, or the end cannot be written now."""
     with suppress(RefreshError):
-        return bool(take_apart([Outcome(its, Status.ERROR, why)]).stood)
+        return bool(take_apart([Outcome(its, Status.ERROR, made_storable(why)[:MAX_MESSAGE], kept=kept)]).stood)
     return False
 
 

@@ -34,8 +34,9 @@ def kept_result(result: Any) -> JobEnd:
     """Return the result, or why it cannot be kept: the job has succeeded anyway."""
     try:
         value = as_json(result)
+        native(value)  # it may be a form that cannot be read again
         size, most = len(json_text(value).encode()), refresh_settings().result_bytes
-    except (TypeError, ValueError) as exc:
+    except Exception as exc:  # of a type of the project
         return JobEnd(why_not=made_storable(f"it cannot be kept as JSON: {exc}")[:MAX_REASON])
     if size > most:
         return JobEnd(why_not=f"it takes {size:,} bytes, and REFRESH_RESULT_BYTES is {most:,}")

@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from billiard.exceptions import WorkerLostError
 from celery import Celery
 from celery.exceptions import Ignore, Reject
 
@@ -15,7 +16,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.live_workers import this_worker
-from harbor_refresh.tasks.jobs.outcomes import HEADER, Run, end_unbegun, exhausted, run_of
+from harbor_refresh.tasks.jobs.outcomes import HEADER, Run, end_sent, end_unbegun, exhausted, run_of
 from harbor_refresh.tasks.jobs.running import kept_connections, writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
 from harbor_refresh.tasks.jobs.running.handle import Begun, Handle, Untracked, begin
@@ -57,16 +58,19 @@ class TrackedJob(JobTask):
     acks_late = True
     reject_on_worker_lost = True
 
-    @classmethod
-    def on_bound(cls, app: Celery) -> None:
-        """Check the declaration, and make an `async def` a plain function. Celery calls this when the task belongs
-        to an app."""
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Check the function, and make an `async def` a plain one, before `autoretry_for` wraps it."""
+        super().__init_subclass__(**options)
         refuse_generator(str(cls.name), cls.run)
         refuse_default_of_handle(cls)
+        make_plain(cls)
+
+    @classmethod
+    def on_bound(cls, app: Celery) -> None:
+        """Check the declaration. Celery calls this when the task belongs to an app."""
         refuse_limit(cls)
         if cls.key:
             cls.key = staticmethod(cls.key)  # else it would become a method
-        make_plain(cls)
         if cls.typing:
             cls.checks_arguments, cls.typing = True, False
 
@@ -76,7 +80,7 @@ class TrackedJob(JobTask):
         If the process dies on any line, the row says that it runs here, and its worker releases it. If the
         database is down at the beginning, the message goes back; at the end, the end waits in this process.
         """
-        header = self.request.get(HEADER) or (self.request.headers or {}).get(HEADER)  # a tracer may add `headers`
+        header = _header_of(self.request)
         if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
         found = run_of(header)
@@ -195,6 +199,20 @@ class TrackedJob(JobTask):
             job.take(Status.ERROR, f"{exhausted(job.given.may_begin)}; at last: {job.reason}")
         else:
             job.take(Status.SCHEDULED, job.reason, delay=delay or None, arguments=asked, retries=retries)
+
+
+def on_failed(sender: Any, exception: BaseException, **_: Any) -> None:
+    """End the job of a message that has failed before its run began, in a `before_start` or a `__call__` of the
+    project: sent -> ended. If the database is down, the message comes again."""
+    found = None if sender.request.get(HANDLE) else run_of(_header_of(sender.request))
+    if found and not isinstance(exception, WorkerLostError):  # a job whose process was lost runs again
+        its = Run(found[0], str(sender.request.id), found[1])
+        end_sent(its, said_by(exception), kept_traceback(exception, "celery.app.trace"))
+        agenda.add_failure(exception)
+
+
+def _header_of(request: Any) -> Any:
+    return request.get(HEADER) or (request.headers or {}).get(HEADER)  # a tracer may add `headers`
 
 
 def _merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:

@@ -114,8 +114,10 @@ def refuse_options_of_retry(task: Any, options: Mapping[str, Any]) -> None:
     if others := sorted(options.keys() - {*OF_RETRY}):
         raise Refused(f"{owner}: {TAKEN_BY_RETRY}; got {', '.join(others)}")
     has_delay = options.get("eta") or options.get("countdown") is not None
-    delay = {} if has_delay else {"countdown": task.default_retry_delay}
-    refuse_options(owner, {**options, **delay})
+    given = {**options} if has_delay else {**options, "countdown": task.default_retry_delay}
+    if is_number(given.get("countdown"), -MAX_SECONDS, 0):  # at once, as in Celery
+        given["countdown"] = 0
+    refuse_options(owner, given)
 
 
 def refuse_untaken(owner: str, options: Mapping[str, Any]) -> None:

@@ -264,6 +264,12 @@ def test_another_try_waits_until_its_moment_and_is_told_as_scheduled_with_its_re
     assert tasks() == {"a": ("Scheduled", 1, 1, "OSError: no route")}
 
 
+@pytest.mark.parametrize("past", [{"countdown": -0.3}, {"eta": datetime(2026, 1, 1, tzinfo=UTC)}])
+def test_another_try_whose_moment_has_passed_comes_at_once(past: dict[str, Any], outbox: Outbox) -> None:
+    again(one(outbox), lambda job: job.retry(**past))
+    assert (rows(), outbox.taken()) == ({"a": ("sent", 1)}, [("a", 1)])
+
+
 def test_tries_are_counted_over_all_messages_as_celery_counts_them(outbox: Outbox) -> None:
     def fail(job: Handle) -> None:
         raise OSError("no route")
@@ -311,7 +317,7 @@ def test_of_two_outcomes_of_a_run_that_are_taken_together_the_first_stands(outbo
     assert (rows(), tasks()["a"][0]) == ({"a": ("waiting", 1)}, "Scheduled")
 
 
-NO_DELAY = (float("nan"), -1, "abc", 366 * 24 * 3600 + 1)
+NO_DELAY = (float("nan"), "abc", 366 * 24 * 3600 + 1)
 NO_ETA = ("abc", datetime.now(UTC) + timedelta(days=367))
 COUNTDOWN = "countdown takes a number of seconds from 0 to 31,622,400"
 

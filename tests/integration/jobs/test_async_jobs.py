@@ -15,7 +15,7 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from billiard.exceptions import SoftTimeLimitExceeded
 from billiard.pool import soft_timeout_sighandler
-from celery import chain, current_task, shared_task
+from celery import chain, current_app, current_task, shared_task
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
@@ -81,6 +81,18 @@ async def careful(job: Handle) -> None:
         raise OSError("not yet")
 
 
+class OfAClass(TrackedJob):
+    name = "async.of_a_class"
+    autoretry_for = (OSError,)
+    default_retry_delay = 0
+
+    async def run(self, job: Handle, word: str) -> None:
+        await asyncio.sleep(0)
+        said.append(word)
+        if len(said) < 3:
+            raise OSError("not yet")
+
+
 @shared_task(base=TrackedJob, name="async.stops_itself")
 async def stops_itself(job: Handle) -> None:
     said.append(job.should_stop())
@@ -105,6 +117,13 @@ def test_async_jobs_chains_and_results_in_a_worker() -> None:
         "page of b and c",
         "PAGE OF B AND C",
     ]
+
+
+def test_an_async_job_that_is_a_class_is_tried_again() -> None:
+    task = current_app.register_task(OfAClass())
+    with worker():
+        assert ended(start("SCAN", jobs=[task.s("a")])) == ("Success", {"Success": 1})
+    assert said == ["a"] * 3
 
 
 def test_asynchronous_queries_use_the_connection_of_the_job() -> None:

@@ -5,6 +5,7 @@ import json
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -86,7 +87,12 @@ def test_a_result_that_is_too_large_is_not_kept_and_its_job_has_succeeded(
     assert "ääää" in text(page(admin, "fits"))
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), "a\x00b", "half a \ud800 pair", "x" * 2_100_000])
+#: What looks like a value of a type that no process knows, and a value that cannot be written.
+UNKNOWN, BROKEN = {"__type__": "mystery", "__value__": 1}, SimpleNamespace(__json__=lambda: 1 / 0)
+UNTEXT = ("a\x00b", "half a \ud800 pair", "x" * 2_100_000)
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), *UNTEXT, [UNKNOWN], BROKEN])
 def test_what_cannot_be_kept_at_all_leaves_the_reason(value: Any, outbox: Outbox) -> None:
     delivered(one(outbox), returns(value), keep_result=True)
     assert Task.objects.get().status == "Success"

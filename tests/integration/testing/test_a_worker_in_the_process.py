@@ -48,6 +48,19 @@ def impatient(job: Handle, tries: int) -> None:
         job.retry(args=[tries - 1], countdown=0.1)
 
 
+class Guarded(TrackedJob):
+    abstract = True
+
+    def before_start(self, *_: Any) -> None:
+        said.append("before")
+        raise LookupError("no tenant")
+
+
+@shared_task(base=Guarded, name="in_process.guarded")
+def guarded(job: Handle) -> None:
+    said.append("run")
+
+
 @shared_task(base=TrackedJob, name="in_process.rests")
 def rests(job: Handle) -> None:
     assert go_on.wait(60)
@@ -76,6 +89,13 @@ def test_a_retry_waits_for_its_countdown_and_failures_are_tried_again() -> None:
         assert execution.wait(timeout=60) == "Error"
         assert execution.retry_failed() == 1
         assert execution.wait(timeout=60) == "Success"
+
+
+def test_a_job_whose_hook_raises_before_its_run_ends_and_its_message_does_not_come_again() -> None:
+    execution = start("SCAN", jobs=[guarded.s()])
+    assert execution.wait(timeout=60) == "Error"
+    assert execution.tasks.get().status_message == "LookupError: no tenant"
+    assert said == ["before"]
 
 
 def test_a_job_that_expires_before_it_begins_is_stopped() -> None:

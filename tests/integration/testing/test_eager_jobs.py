@@ -60,6 +60,31 @@ def careful(job: Handle, word: str) -> None:
     said.append(word)
 
 
+class OfTheProject(TrackedJob):
+    """A base whose hooks may raise before the run of a job has begun."""
+
+    abstract = True
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self.name == "eager.called":
+            raise LookupError("no tenant")
+        return super().__call__(*args, **kwargs)
+
+    def before_start(self, *_: Any) -> None:
+        if self.name == "eager.started":
+            raise LookupError("no tenant")
+
+
+@shared_task(base=OfTheProject, name="eager.called")
+def called(job: Handle) -> None:
+    said.append("called")
+
+
+@shared_task(base=OfTheProject, name="eager.started")
+def started(job: Handle) -> None:
+    said.append("started")
+
+
 @shared_task(base=TrackedJob, name="eager.writes")
 def writes(job: Handle, way: str) -> None:
     write_and_fail(way)
@@ -128,6 +153,18 @@ def test_a_job_that_fails_makes_an_error_and_the_others_run() -> None:
     assert execution.status == "Success"
     assert said[2:] == [(1, "Running"), ("done", "Success", {"Success": 2})]
     assert tasks_of(execution) == [("Success", 1, ""), ("Success", 0, "")]
+
+
+@pytest.mark.parametrize("job", [called, started])
+def test_a_job_ends_as_error_if_code_of_the_project_raises_before_its_run_begins(job: Any) -> None:
+    execution = start("SCAN", jobs=[chain(job.si(), say.si(1)), say.s(2)])
+    assert said == [(2, "Running")]
+    assert execution.status == "Error"
+    assert execution.progress().counts == {"Error": 1, "Stopped": 1, "Success": 1}
+    failed = execution.tasks.get(status="Error")
+    assert failed.status_message == "LookupError: no tenant"
+    assert failed.job.kept_end.traceback.endswith('raise LookupError("no tenant")\nLookupError: no tenant\n')
+    assert "celery" not in failed.job.kept_end.traceback
 
 
 def test_a_retry_runs_at_once_with_its_arguments_behind_the_other_jobs() -> None:
