@@ -53,7 +53,8 @@ def print_answer(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> Non
             emoji=False,
         )
         for part in answer.shown:
-            console.print(part, soft_wrap=isinstance(part, str | Text))
+            shown = printable(part) if isinstance(part, str) else part
+            console.print(shown, soft_wrap=isinstance(part, str | Text))
     if answer.failure:
         raise Failed(answer.failure)
 
