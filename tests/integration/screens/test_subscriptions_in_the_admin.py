@@ -310,3 +310,14 @@ def test_only_webhooks_are_rotated_and_only_by_users_who_may_change_them(admin: 
     viewer.force_login(User.objects.get(username="operator"))
     assert viewer.post(f"{SUBSCRIPTIONS}{webhook.pk}/rotate/", form).status_code == 403
     assert Subscription.objects.get(pk=webhook.pk).secret == webhook.secret
+
+
+def test_a_word_with_a_comma_which_the_api_takes_outlives_the_form(admin: Client) -> None:
+    words = {"vendor_types": ["nightly, Berlin"], "triggers": ["a,b"]}
+    row = subscriptions.create("pager", "http://127.0.0.1:9/", **words)
+    page = f"{SUBSCRIPTIONS}{row.pk}/change/"
+    shown = admin.get(page).context["adminform"].form
+    given = {name: shown[name].value() for name in words}
+    admin.post(page, {**FORM, **given, "name": "renamed"})
+    row.refresh_from_db()
+    assert (row.name, row.vendor_types, row.triggers) == ("renamed", *words.values())
