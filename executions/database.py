@@ -14,6 +14,7 @@ from harbor_refresh.executions.attached.attachment import HARBORS_MODELS, is_att
 from harbor_refresh.executions.errors import (
     DatabaseDown,
     DatabaseRefused,
+    NotMigrated,
     PoolerRefused,
     RightMissing,
     TableLocked,
@@ -33,6 +34,8 @@ DOWN = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
 LOCK_TIMEOUT = "55P03"
 #: What passes by itself: a row stayed locked, a deadlock, a statement that was cancelled because it took too long.
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
+#: A table or a column does not exist.
+MISSING = ("42P01", "42703")
 #: A row names one that is not there, or that is being deleted.
 REFERENCE = "23503"
 NAMED = "a row of the project names it: delete that row first, or let it name nothing"
@@ -154,6 +157,17 @@ def absence_translated() -> Iterator[None]:
         connection.close()
         kind = RightMissing if lacks_right else _absence(str(exc) if broken else "")
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
+
+
+@contextmanager
+def missing_translated() -> Iterator[None]:
+    """Raise NotMigrated if a table or a column does not exist."""
+    try:
+        yield
+    except DatabaseError as exc:
+        if sqlstate(exc) not in MISSING:
+            raise
+        raise NotMigrated(f"PostgreSQL: {first_line(exc)}. {NotMigrated.__doc__}") from exc
 
 
 def sqlstate(exc: Exception) -> str | None:

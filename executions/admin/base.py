@@ -122,6 +122,10 @@ class ModelAdmin(DjangosModelAdmin):
         is_there = rows.all().exists()  # asked anew, because the action may have read the rows
         return HttpResponseRedirect(self._page("change", object_id) if is_there else self._page("changelist"))
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Find none by text that PostgreSQL cannot store, which Django would ask it for."""
+        return super().get_object(request, object_id, from_field) if storable(object_id) else None
+
     def may_follow(self, request: HttpRequest) -> bool:
         """Whether an open page of the user may be told what changes in it."""
         return self.admin_site.has_permission(request) and self.has_view_permission(request)

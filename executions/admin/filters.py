@@ -98,6 +98,8 @@ def _executions_named(word: str) -> list[int]:
 
 
 def _vendor_named(word: str) -> str:
+    if Execution.objects.filter(vendor_type=word).exists():  # it may not be among the first MAX_VENDORS
+        return word
     known, part = vendors(), word.lower()
     found = [one for one in known if one.lower() == part] or [one for one in known if part in one.lower()]
     if len(found) != 1:

@@ -51,6 +51,13 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
         choices=Status.choices, required=False, widget=forms.CheckboxSelectMultiple, help_text="None: all of them."
     )
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in self.fields.keys() & {"vendor_types", "triggers"}:
+            if "," in "".join(getattr(self.instance, name)):
+                self.fields[name].disabled = True
+                self.fields[name].help_text = "A word holds a comma: change it over the API."
+
     class Meta:
         model = Subscription
         fields = FIELDS

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from harbor_refresh.executions import errors
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.database import absence_translated, missing_translated
 
 WIDTH_OF_A_PIPE = 200
 
@@ -53,7 +53,8 @@ def print_answer(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> Non
             emoji=False,
         )
         for part in answer.shown:
-            console.print(part, soft_wrap=isinstance(part, str | Text))
+            shown = printable(part) if isinstance(part, str) else part
+            console.print(shown, soft_wrap=isinstance(part, str | Text))
     if answer.failure:
         raise Failed(answer.failure)
 
@@ -108,7 +109,7 @@ def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[[int], N
 def errors_in_one_line() -> Iterator[None]:
     """Turn every error of ours into one line. For an absent server it says what happened, and what to type."""
     try:
-        with absence_translated():
+        with missing_translated(), absence_translated():
             yield
     except errors.RefreshError as exc:
         raise Failed(f"{str(exc).rstrip('.')}. {_advice(exc)}".strip()) from exc

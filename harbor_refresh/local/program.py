@@ -34,25 +34,28 @@ def followed(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: environ[name] for name in FOLLOWED if environ.get(name)}
 
 
-def follow(root: Path, arguments: list[str], environ: MutableMapping[str, str]) -> bool:
-    """Add the variables of the running stack; return whether there are any.
+def follow(root: Path, arguments: list[str], environ: MutableMapping[str, str]) -> str:
+    """Add the variables of the running stack. Return what a person should know of that, if anything.
 
     `manage.py test` makes a database of its own. If `make up` ends a moment later, the command fails, because its
     servers are down.
     """
     named = any(environ.get(name) or environ.get(f"{name}_FILE") for name in ADDRESSES)
     if named or environ.get("DJANGO_SETTINGS_MODULE") != SETTINGS or arguments[1:2] == ["test"]:
-        return False
-    announced = Checkout(root).announced()
+        return ""
+    checkout = Checkout(root)
+    announced = checkout.announced()
     environ.update({name: value for name, value in announced.items() if name not in environ})
-    return bool(announced)
+    if announced:
+        return "With the servers of the running `make up`."
+    return "`make up` is not running: with the servers at the default addresses." if checkout.logs.exists() else ""
 
 
 def prepare(*, has_own_servers: bool = False) -> None:
     """Take the settings and the servers. The bench starts servers of its own."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
-    if not has_own_servers and follow(ROOT, sys.argv, os.environ) and sys.stderr.isatty():
-        sys.stderr.write("With the servers of the running `make up`.\n")
+    if not has_own_servers and (told := follow(ROOT, sys.argv, os.environ)) and sys.stderr.isatty():
+        sys.stderr.write(f"{told}\n")
 
 
 def run(name: str, module: str, *, has_own_servers: bool = False) -> None:

@@ -17,6 +17,7 @@ from gunicorn.workers.base import Worker
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
 from waitress.server import create_server
+from waitress.task import ThreadedTaskDispatcher
 
 #: Seconds between two looks at whether the process is to end.
 LOOK_SECONDS = 0.5
@@ -28,6 +29,21 @@ IN_MEMORY = 2**18
 SILENCE = 30
 
 
+class Threads(ThreadedTaskDispatcher):
+    """The threads of requests. /healthz has one of its own, because all others may wait for a PostgreSQL that
+    stands still, and a restart of this process would not help."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.set_thread_count(count)  # type: ignore[no-untyped-call]
+        self._of_health = ThreadedTaskDispatcher()  # type: ignore[no-untyped-call]
+        self._of_health.set_thread_count(1)  # type: ignore[no-untyped-call]
+
+    def add_task(self, task: HTTPChannel) -> None:
+        is_health = getattr(task.requests[0], "path", "") == "/healthz"  # an unreadable request has no path
+        (self._of_health.add_task if is_health else super().add_task)(task)  # type: ignore[no-untyped-call]
+
+
 class WebWorker(Worker):
     def run(self) -> None:
         for listener in self.sockets:
@@ -37,7 +53,7 @@ class WebWorker(Worker):
             self.answer,
             map=connections,
             sockets=[one.sock for one in self.sockets],
-            threads=self.cfg.threads,
+            _dispatcher=Threads(self.cfg.threads),
             backlog=self.cfg.backlog,
             connection_limit=self.cfg.worker_connections,
             channel_timeout=SILENCE,
@@ -78,7 +94,7 @@ class WebWorker(Worker):
 
         parts: Iterable[bytes] = self.wsgi(request, start)
         try:
-            for part in parts:
+            for part in parts if request["REQUEST_METHOD"] != "HEAD" else ():  # Django has made a body
                 answered.sent += len(part)
                 yield part
         finally:

@@ -83,6 +83,7 @@ class DatabaseState(NamedTuple):
     idle_timeout: int
     role: str
     database: str
+    may_report: bool
 
 
 class Facts:

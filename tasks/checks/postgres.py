@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connection
 
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf.declarations import of_project
 from harbor_refresh.executions.errors import DatabaseRefused, PoolerRefused
 from harbor_refresh.executions.lifecycle.retention import Retention
@@ -57,6 +58,11 @@ def writable(facts: Facts) -> Iterator[CheckMessage]:
             "Transactions are read-only here, so nothing can be written.",
             f"ALTER ROLE {_quoted(state.role)} RESET default_transaction_read_only; and look at the same "
             "setting of the database and of the server.",
+        )
+    elif not (state.may_report or is_attached()):  # attached, no report is taken, and rights have their own check
+        yield Error(
+            f"The role {state.role} may not change the table task, so no report can be stored.",
+            f"Have their owner type: GRANT ALL ON ALL TABLES IN SCHEMA public TO {_quoted(state.role)};",
         )
 
 

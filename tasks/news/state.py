@@ -16,7 +16,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.database import absence_translated, first_line, set_limit, sqlstate
+from harbor_refresh.executions.database import MISSING, absence_translated, first_line, set_limit, sqlstate
 from harbor_refresh.executions.errors import DatabaseDown, NotMigrated, RefreshError
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
@@ -29,8 +29,6 @@ from harbor_refresh.tasks.strategies import strategy
 
 #: How long the statement may take.
 PATIENCE = "2s"
-#: A table or a column does not exist.
-MISSING = ("42P01", "42703")
 #: A node that died before is not shown any more.
 LATELY_SECONDS = 3_600
 #: What PostgreSQL knows: the columns of look.sql, and beat's schedule.

@@ -19,7 +19,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import NoSuchQueue, QueueUnavailable, Refused
 from harbor_refresh.executions.models.operations import MAX_NAME
 from harbor_refresh.executions.news.audit import Person, Target, Word, noted
-from harbor_refresh.executions.text import is_text
+from harbor_refresh.executions.text import is_text, storable
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.sender import queues_with_jobs
@@ -73,7 +73,7 @@ def resume(queue: str, person: Person) -> bool:
     the commit and before the wake-up, then the scheduled tick claims.
     """
     with noted(person, Word.RESUME, Target.QUEUE, queue) as entry:
-        row = PAUSES.select_for_update().filter(queue=queue).first()
+        row = PAUSES.select_for_update().filter(queue=queue).first() if storable(queue) else None
         entry.skip = not row
         if row:
             row.delete()

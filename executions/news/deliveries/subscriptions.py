@@ -91,7 +91,8 @@ def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -
 def in_words(row: Subscription) -> str:
     """Say how long the old secret signs, for the log of actions."""
     until = row.old_secret_until
-    return f"the old secret signs until {until:%Y-%m-%d %H:%M:%S} UTC" if until else "no old secret signs"
+    # in a project with USE_TZ = False the moment is local, without a zone
+    return f"the old secret signs until {until:%Y-%m-%d %H:%M:%S %Z}".rstrip() if until else "no old secret signs"
 
 
 def delete(subscription_id: int) -> None:

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from harbor_refresh.executions.database import missing_translated
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
@@ -102,7 +103,8 @@ def start(
         parent=None if parent is None else parent.pk,
         key_in_parent=once if parent else "",
     )
-    execution, is_new = job_rows.start_or_find(new, parts, turns, terms)
+    with missing_translated():
+        execution, is_new = job_rows.start_or_find(new, parts, turns, terms)
     started = TrackedExecution.objects.get(pk=execution.pk)
     started.is_new = is_new
     return started

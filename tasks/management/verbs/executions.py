@@ -18,6 +18,7 @@ from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.management.command import Subcommand, age, argument, positive_integer
+from harbor_refresh.executions.management.command import count as count_of
 from harbor_refresh.executions.management.output import Answer, Failed, Misused, bar_shown, table
 from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.news.audit import Target, Word, at_terminal, note, outcome_of
@@ -222,7 +223,7 @@ LIST = "list the executions that match the options, the newest first"
 SHOW = "show one execution, its most frequent errors, its tasks by status, and the share that has ended"
 RUNNING = "list its running jobs instead, with the progress and the last message of each"
 KILL = "after this time, kill the processes of jobs that still run; only with IDs of executions"
-LIMIT = argument("--limit", type=positive_integer, default=50, metavar="N", help="show the N newest (50)")
+LIMIT = argument("--limit", type=count_of(1, 1_000_000), default=50, metavar="N", help="show the N newest (50)")
 OF_MANY = (
     *FILTER,
     argument("--all", action="store_true", help="every execution; needed if there is no other filter"),

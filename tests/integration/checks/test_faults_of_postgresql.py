@@ -55,6 +55,20 @@ def test_a_database_that_takes_no_writes(database: str) -> None:
     assert found("database.writable") == [(E, "Transactions are read-only here, so nothing can be written.")]
 
 
+def test_a_role_that_may_only_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    sql("CREATE ROLE reader LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    owner = connection.settings_dict["USER"]
+    try:
+        monkeypatch.setitem(connection.settings_dict, "USER", "reader")
+        reconnect()
+        told = "The role reader may not change the table task, so no report can be stored."
+        assert found("database.writable") == [(E, told)]
+    finally:
+        connection.settings_dict["USER"] = owner
+        reconnect()
+        sql("DROP OWNED BY reader; DROP ROLE reader")
+
+
 def test_transactions_that_do_not_see_what_others_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "isolation_level", IsolationLevel.REPEATABLE_READ)
     reconnect()

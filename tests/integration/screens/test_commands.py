@@ -19,6 +19,7 @@ from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from tests import servers
 from tests.integration.command_output import data, failing, manage, misuse, said
 from tests.integration.sample_executions import with_tasks
 
@@ -263,6 +264,7 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
         (["harbor"], "the following arguments are required: VERB"),
         (["harbor", "stop"], "Misused: choose executions by an ID or an option, or all of them by --all"),
         (["harbor", "list", "--attribute", "a"], "'a' is no attribute; takes PATH=TEXT"),
+        (["harbor", "list", "--limit", "9223372036854775807"], "takes a whole number from 1 to 1,000,000"),
         (["harbor", "list", "--status", "Succeed"], "invalid choice: 'Succeed'"),
         (["harbor", "stop", "x"], "argument ID: got 'x', takes a whole number from 1"),
         (["harbor", "stop", "9223372036854775808"], "got '9223372036854775808', takes a whole number from 1"),
@@ -286,5 +288,26 @@ def test_a_word_that_is_no_text_is_misuse() -> None:
     assert "vendor_type takes at most 64 characters, and got" in done.stderr
 
 
+def test_a_queue_whose_name_is_no_text_was_not_paused() -> None:
+    done = manage("harbor", "unpause", "\udcff")
+
+    assert (done.returncode, done.stdout) == (0, "\\udcff was not paused.\n")
+
+
 def test_control_characters_are_printed_escaped() -> None:
     assert printable("a\x1b[2J\nü") == "a\\x1b[2J\\nü"
+
+
+@pytest.mark.parametrize("line", ["list", "token runner", "pause", "sweep --dry-run", "stop 1"])
+def test_a_command_before_migrate_says_what_to_type(line: str) -> None:
+    done = manage("harbor", *line.split(), DATABASE_URL=servers.postgres.url_for("postgres"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Failed: PostgreSQL: relation ")
+    assert done.stderr.endswith("; type: python manage.py migrate.\n")
+
+
+def test_a_start_before_migrate_says_what_to_type() -> None:
+    code = "from harbor_refresh import start; start('NIGHTLY', jobs=[])"
+    done = manage("shell", "--command", code, DATABASE_URL=servers.postgres.url_for("postgres"))
+    assert done.returncode == 1
+    assert done.stderr.endswith("; type: python manage.py migrate\n")

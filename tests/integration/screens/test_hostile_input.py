@@ -14,7 +14,7 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import MAX_VENDOR
-from tests.integration.admin_client import signed_in
+from tests.integration.admin_client import signed_in, told
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -85,3 +85,15 @@ def test_a_form_without_its_token_is_refused_and_changes_nothing(database: str) 
     )
     made = [apps.get_model(name) for name in ("harbor_tasks.Pause", "harbor_executions.ApiToken", "auth.User")]
     assert [model.objects.count() for model in made] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("page", ["limit/%00/change/", "limit/%00/delete/", "pause/%00/history/"])
+def test_no_row_has_an_id_that_cannot_be_stored(database: str, page: str) -> None:
+    admin = signed_in(superuser=True)
+    assert admin.get(f"/admin/harbor_tasks/{page}").status_code in (302, 403, 404)
+
+
+def test_a_queue_whose_name_cannot_be_stored_is_not_paused(database: str) -> None:
+    form = {"verb": "resume", "target": "\x00", "confirmed": "yes"}
+    answer = signed_in(superuser=True).post("/admin/harbor_tasks/pause/", form)
+    assert told(answer) == ["success: The queue \x00 was not paused."]

@@ -597,3 +597,12 @@ def test_an_unknown_address_has_our_page(admin: Client) -> None:
     response = admin.get("/nothing")
     assert response.status_code == 404
     assert "There is nothing at this address." in text(response)
+
+
+def test_a_search_finds_a_vendor_beyond_those_that_the_filter_lists(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harbor_refresh.executions.admin.filters.MAX_VENDORS", 1)
+    with_tasks("Error", vendor="RETENTION")
+    last = with_tasks("Error", vendor="SCAN")
+    assert ids_shown(admin.get(LIST, {"q": "SCAN"})) == [last.pk]

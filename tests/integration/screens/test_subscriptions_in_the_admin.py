@@ -1,7 +1,7 @@
 """The screens of subscriptions and deliveries."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import AuditEntry, Callback, Delivery, Subscription
@@ -310,3 +311,22 @@ def test_only_webhooks_are_rotated_and_only_by_users_who_may_change_them(admin: 
     viewer.force_login(User.objects.get(username="operator"))
     assert viewer.post(f"{SUBSCRIPTIONS}{webhook.pk}/rotate/", form).status_code == 403
     assert Subscription.objects.get(pk=webhook.pk).secret == webhook.secret
+
+
+def test_a_word_with_a_comma_which_the_api_takes_outlives_the_form(admin: Client) -> None:
+    words = {"vendor_types": ["nightly, Berlin"], "triggers": ["a,b"]}
+    row = subscriptions.create("pager", "http://127.0.0.1:9/", **words)
+    page = f"{SUBSCRIPTIONS}{row.pk}/change/"
+    shown = admin.get(page).context["adminform"].form
+    given = {name: shown[name].value() for name in words}
+    admin.post(page, {**FORM, **given, "name": "renamed"})
+    row.refresh_from_db()
+    assert (row.name, row.vendor_types, row.triggers) == ("renamed", *words.values())
+
+
+def test_the_log_of_actions_names_the_zone_of_a_moment_that_has_one(settings: Settings) -> None:
+    row = Subscription(old_secret_ends_at=datetime.fromisoformat("2099-01-01T12:00Z"))
+    assert subscriptions.in_words(row) == "the old secret signs until 2099-01-01 12:00:00 UTC"
+    settings.USE_TZ = False
+    row.old_secret_ends_at = datetime.fromisoformat("2099-01-01T12:00")
+    assert subscriptions.in_words(row) == "the old secret signs until 2099-01-01 12:00:00"

@@ -17,7 +17,7 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.models.job import Node
 from harbor_refresh.tasks.queue.members import member
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests.integration.command_output import data
+from tests.integration.command_output import data, said
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.redis_state import whole_redis
 
@@ -188,3 +188,10 @@ def test_a_refresh_that_ends_between_the_two_looks_is_no_lost_mark(
 
     monkeypatch.setattr(queue, "whereabouts", refreshed_meanwhile)
     assert findings(wrong) == ["Its status is what its tasks say."]
+
+
+def test_control_characters_of_a_reason_do_not_reach_the_terminal(wrong: Execution) -> None:
+    quarantine([wrong.pk], 5, {wrong.pk: "row\x1b[31m is bad"})
+    shown = said("harbor", "why", wrong.pk)
+    assert "The reason: row\\x1b[31m is bad." in shown
+    assert "\x1b" not in shown

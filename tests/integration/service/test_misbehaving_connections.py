@@ -6,7 +6,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from secrets import token_hex
 from urllib.parse import urlsplit
@@ -19,10 +20,12 @@ from django.test import Client
 from pytest_django import DjangoDbBlocker
 
 from harbor_refresh.executions.api.access import Scope
+from tests import servers
 from tests.conftest import fresh_database
 from tests.integration.executions.api.api_client import token
 from tests.integration.sample_executions import made
 from tests.integration.service.web import WebProcess
+from tests.standing_still import standing_still
 from tests.waiting import slowness
 
 pytestmark = pytest.mark.usefixtures("redis")
@@ -196,3 +199,27 @@ def test_reports_are_answered_and_memory_stays_under_200_connections_that_misbeh
     # four seconds: a machine of the tests may be four times slower
     assert took[-1] < 4 * slow, figures
     assert most - idle < 100 * MEGABYTE, figures
+
+
+def test_an_answer_to_head_has_no_body(web: WebProcess) -> None:
+    """A client that keeps the connection, or a proxy, would take the body for the next answer."""
+    with closing(HTTPConnection(urlsplit(web.url).netloc, timeout=60)) as kept:
+        lengths = []
+        for method in ("HEAD", "HEAD", "GET"):
+            kept.request(method, "/admin/login/")
+            answer = kept.getresponse()
+            lengths.append((answer.status, len(answer.read())))
+    assert lengths[:2] == [(200, 0), (200, 0)]
+    assert lengths[2][1] > 1_000
+
+
+def test_a_process_says_that_it_runs_while_all_its_threads_wait_for_postgresql(web: WebProcess) -> None:
+    """Else a probe would restart it, which mends nothing."""
+    asks = (
+        "GET /api/v1/executions HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: Bearer {token(Scope.READ, name='waits')}\r\n\r\n"
+    )
+    with standing_still(servers.postgres), connected(web.url, asks.encode(), 40):
+        time.sleep(1)  # until they wait
+        for _ in range(4):
+            assert httpx2.get(f"{web.url}/healthz", trust_env=False, timeout=10).status_code == 200
