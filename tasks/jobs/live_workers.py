@@ -192,9 +192,13 @@ class ThisWorker:
         [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
         self._ended_when_idle = _ended() if found == ([], False, None, None, None) else None
         processes, is_one_silent, has_consequences, may_send, with_jobs = found
-        # A run that the table has was begun by a process of this pool. If it does not live after that, it is gone:
-        # Celery may notice that only seconds later. A pool of threads is one process, this one.
-        if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes() if one.exitcode is None)}:
+        # A run that the table has was begun by a process of this pool. If it does not live after that, it is gone.
+        # A pool of threads is one process, this one.
+        pool = self._processes()
+        living = {one.pid for one in pool if one.exitcode is None}
+        if len(living) < len(pool) and (hub := self._consumer.hub):  # else a thread of the pool replaces it at once
+            hub.call_soon(self._consumer.pool._pool.maintain_pool)  # Celery may notice it only seconds later
+        if dead := set(processes) - {os.getpid(), *living}:
             release(running(Q(node=self.id, process__in=dead)))
         if (is_one_silent and self._delete_dead_workers()) or passes % PASSES_A_FULL_LOOK == 0:
             release_runs_without_worker()

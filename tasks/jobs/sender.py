@@ -54,6 +54,9 @@ PATIENCE_SECONDS, LONG_SECONDS = 5.0, 600.0
 #: Another process picks for the queue, which takes a few milliseconds.
 TURN_SECONDS = 0.02
 LATE = "Could not send jobs, they will be a few seconds later: %s"
+#: The arguments of a message, which a run replaces by those of its row. In a worker with older code, in which the task
+#: is a plain one, they are an error, which ends the job and says why; without them that code would run, untracked.
+REFUSED_BY_OLDER_CODE = {"the_code_of_this_worker_is_older_than_this_job": True}
 #: What makes a message impossible. Any other error is one of the broker, or of the process.
 OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
 
@@ -189,7 +192,7 @@ def _publish(rows: Sequence[Row]) -> None:
                 try:
                     route = router.expand_destination(options)
                     says |= {limit: route.pop(limit, None) for limit in ("time_limit", "soft_time_limit")}
-                    message = amqp.create_task_message(job, name, **says)
+                    message = amqp.create_task_message(job, name, kwargs=REFUSED_BY_OLDER_CODE, **says)
                     route |= {"headers": header_of(task_id, number), "declare": [] if queue in declared else None}
                     amqp.send_task_message(producer, name, message, retry=False, **route)
                     declared.add(queue)

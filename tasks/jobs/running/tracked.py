@@ -130,6 +130,7 @@ class TrackedJob(JobTask):
         args, kwargs = native(job.given.args), native(job.given.kwargs)
         request: Any = self.request
         request.update(**{HANDLE: job}, retries=job.given.retries)
+        request.kwargs.clear()  # of the message, which has none of the job's
         request.kwargs.update(kwargs)
         if isinstance(request.args, list):  # in its place, where the other hooks of Celery's look for it
             request.args[:] = args

@@ -259,13 +259,14 @@ def test_a_node_whose_queue_has_a_job_for_later_asks_each_second_and_sends_it_in
 def test_a_process_that_died_is_found_by_the_next_pass_although_celery_still_has_it_in_the_pool(
     running: Any, outbox: Outbox
 ) -> None:
-    worker, process = worker_of_jobs(), Process(target=os._exit, args=(9,))
-    worker._consumer.pool = SimpleNamespace(_pool=SimpleNamespace(_pool=[process]))
+    worker, process, called = worker_of_jobs(), Process(target=os._exit, args=(9,)), list[object]()
+    worker._consumer.pool = SimpleNamespace(_pool=SimpleNamespace(_pool=[process], maintain_pool="maintain"))
+    worker._consumer.hub = SimpleNamespace(call_soon=called.append)
     process.start()
     process.join()
     Job.objects.update(node=worker.id, process=process.pid)
     worker._look_after_jobs(1)
-    assert outbox.taken() == [("j", 1)]
+    assert (outbox.taken(), called) == ([("j", 1)], ["maintain"]), "its job is sent, and it is replaced"
 
 
 @pytest.mark.parametrize("state", ["waiting", "sent"])

@@ -11,8 +11,11 @@ import pytest
 from celery import chain, current_app, shared_task
 from redis import Redis
 
+from harbor_refresh.executions.models import Task
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.testing import fail_job, worker
+from tests import started
 from tests.waiting import wait_for
 
 said: list[Any] = []
@@ -61,6 +64,11 @@ def guarded(job: Handle) -> None:
     said.append("run")
 
 
+@shared_task(name="in_process.not_converted")
+def not_converted() -> None:
+    said.append("run")
+
+
 @shared_task(base=TrackedJob, name="in_process.rests")
 def rests(job: Handle) -> None:
     assert go_on.wait(60)
@@ -96,6 +104,15 @@ def test_a_job_whose_hook_raises_before_its_run_ends_and_its_message_does_not_co
     assert execution.wait(timeout=60) == "Error"
     assert execution.tasks.get().status_message == "LookupError: no tenant"
     assert said == ["before"]
+
+
+def test_a_job_ends_in_a_worker_whose_code_has_it_as_a_plain_task_and_that_code_does_not_run() -> None:
+    """The worker was not restarted after the task had been converted."""
+    execution = started.start("SCAN", [[NewJob("in_process.not_converted")]])
+    wait_for(lambda: Task.objects.get(execution=execution.pk).status == "Error", "the end of the job")
+    why = Task.objects.get(execution=execution.pk).status_message
+    assert why.endswith("unexpected keyword argument 'the_code_of_this_worker_is_older_than_this_job'")
+    assert said == []
 
 
 def test_a_job_that_expires_before_it_begins_is_stopped() -> None:
