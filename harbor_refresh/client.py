@@ -131,7 +131,7 @@ def _checked(url: str, token: str) -> str:
     """Return the address of the service. Raises Unusable, without the token."""
     if not re.fullmatch(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d+)?(/[^?#\s]*)?", url):
         takes = "http://host[:port] or https://host[:port], without a user"
-        raise Unusable(f"the url takes {takes}; commands read it from HARBOR_REFRESH_URL")
+        raise Unusable(f"the url takes {takes}; commands read it from HARBOR_REFRESH_URL, now {url!r}")
     if not re.fullmatch(r"[!-~]+", token):
         takes = "the text that the service has shown, in one line"
         raise Unusable(f"the token takes {takes}; commands read it from HARBOR_REFRESH_TOKEN")
@@ -540,7 +540,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 success, 1 failure, 2 misuse; wait: 0 Success, 1 another end, 3 not ended in time",
     )
     parser.add_argument("--url", default=os.environ.get("HARBOR_REFRESH_URL", ""), help="or HARBOR_REFRESH_URL")
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    verbs = parser.add_subparsers(required=True)
 
     def verb(name: str, act: Callable[[Client, argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         one = verbs.add_parser(name, help=text, description=text)

@@ -53,7 +53,8 @@ class VerbCommand(AnswerCommand):
 
 
 def _add_verbs(parser: CommandParser, verbs: Mapping[str, Subcommand], dest: str) -> None:
-    parsers = parser.add_subparsers(dest=dest, required=True, metavar=dest.upper())
+    shown = "{" + ",".join(verbs) + "}"  # the error of a missing one names them, too
+    parsers = parser.add_subparsers(dest=dest, required=True, metavar=shown)
     for name, verb in verbs.items():
         sub = parsers.add_parser(name, help=verb.help, description=verb.help)
         if verb.parts:

@@ -196,7 +196,9 @@ class ThisWorker:
         # A pool of threads is one process, this one.
         pool = self._processes()
         living = {one.pid for one in pool if one.exitcode is None}
-        if len(living) < len(pool) and (hub := self._consumer.hub):  # else a thread of the pool replaces it at once
+        if len(living) < len(pool) and (
+            hub := self._consumer.hub
+        ):  # else a thread of the pool replaces it at once
             hub.call_soon(self._consumer.pool._pool.maintain_pool)  # Celery may notice it only seconds later
         if dead := set(processes) - {os.getpid(), *living}:
             release(running(Q(node=self.id, process__in=dead)))

@@ -64,7 +64,7 @@ def _of_the_row(row: Comparison) -> Iterator[str]:
     if row.true_status is None:
         yield "It has no tasks, so its status stays as it was set by hand."
     elif row.is_right:
-        yield "Its status is what its tasks say."
+        yield f"Its status is what its tasks say: see `harbor show {row.execution_id}`."
     if row.reason is not None:
         yield f"It is in quarantine since {row.quarantined_at:%Y-%m-%d %H:%M:%S %Z}: {row.attempts} failures."
         yield f"The reason: {row.reason}. `harbor quarantine --release {row.execution_id}` tries it again."

@@ -116,7 +116,7 @@ def _show(options: dict[str, Any]) -> Answer:
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
     rows = [
         ("execution", str(execution.pk)),
-        ("vendor", f"{execution.vendor_type} {execution.vendor_key}"),
+        ("vendor", f"{execution.vendor_type} {execution.vendor_key}".removesuffix(" 0")),
         ("status", execution.status),
         ("message", execution.status_message),
         *((plural(one.count, "error"), f"{one.key or '(no message)'} (task {one.task_id})") for one in errors),

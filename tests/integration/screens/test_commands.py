@@ -261,7 +261,7 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["harbor"], "the following arguments are required: VERB"),
+        (["harbor"], "the following arguments are required: {status,why,"),
         (["harbor", "stop"], "Misused: choose executions by an ID or an option, or all of them by --all"),
         (["harbor", "list", "--attribute", "a"], "'a' is no attribute; takes PATH=TEXT"),
         (["harbor", "list", "--limit", "9223372036854775807"], "takes a whole number from 1 to 1,000,000"),
@@ -272,8 +272,8 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
         (["harbor", "why", "0"], "argument ID: got '0', takes a whole number from 1"),
         (["harbor", "why"], "one of the arguments ID --task is required"),
         (["harbor", "why", "1", "--task", "2"], "argument --task: not allowed with argument ID"),
-        (["harbor", "repair"], "the following arguments are required: PART"),
-        (["harbor", "repair", "all"], "argument PART: invalid choice: 'all'"),
+        (["harbor", "repair"], "the following arguments are required: {drift,refresh}"),
+        (["harbor", "repair", "all"], "argument {drift,refresh}: invalid choice: 'all'"),
         (["harbor", "repair", "drift", "--fast"], "unrecognized arguments: --fast"),
     ],
 )

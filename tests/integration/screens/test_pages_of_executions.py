@@ -366,7 +366,7 @@ def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
     claimed = part(admin.get(f"{LIST}{execution.pk}/place/"))
 
     assert "ago and waits for a worker that is free." in claimed
-    assert "Its status is what its tasks say." in place
+    assert "Its status is what its tasks say: see" in place
     assert "It is in quarantine since" in place
 
 

@@ -157,7 +157,7 @@ def test_a_row_that_another_transaction_has_locked_is_told(wrong: Execution) -> 
 
 def test_a_status_that_is_right_or_set_by_hand_is_told_so(wrong: Execution) -> None:
     Execution.objects.filter(pk=wrong.pk).update(status="Success", end_time="2026-01-01T00:00Z")
-    assert findings(wrong) == ["Its status is what its tasks say."]
+    assert findings(wrong) == [f"Its status is what its tasks say: see `harbor show {wrong.pk}`."]
     assert findings(create(NewExecution("SCAN"))) == [
         "It has no tasks, so its status stays as it was set by hand."
     ]
@@ -187,7 +187,7 @@ def test_a_refresh_that_ends_between_the_two_looks_is_no_lost_mark(
         return whereabouts(name)
 
     monkeypatch.setattr(queue, "whereabouts", refreshed_meanwhile)
-    assert findings(wrong) == ["Its status is what its tasks say."]
+    assert findings(wrong) == [f"Its status is what its tasks say: see `harbor show {wrong.pk}`."]
 
 
 def test_control_characters_of_a_reason_do_not_reach_the_terminal(wrong: Execution) -> None:
