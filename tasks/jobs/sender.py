@@ -54,8 +54,8 @@ PATIENCE_SECONDS, LONG_SECONDS = 5.0, 600.0
 #: Another process picks for the queue, which takes a few milliseconds.
 TURN_SECONDS = 0.02
 LATE = "Could not send jobs, they will be a few seconds later: %s"
-#: The arguments of a message, which a run replaces by those of its row. In a worker with older code, in which the task
-#: is a plain one, they are an error, which ends the job and says why; without them that code would run, untracked.
+#: The arguments of a message, which a run replaces by those of its row. In a worker whose older code has a plain
+#: task of that name, they are an error, which ends the job; without them that code would run, untracked.
 REFUSED_BY_OLDER_CODE = {"the_code_of_this_worker_is_older_than_this_job": True}
 #: What makes a message impossible. Any other error is one of the broker, or of the process.
 OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
