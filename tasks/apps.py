@@ -67,6 +67,7 @@ class TasksConfig(AppConfig):
             starting.connect(celery_app.add_step)
         signals.task_revoked.connect(dropped_messages.on_revoked, dispatch_uid="tasks.jobs.revoked")
         signals.task_failure.connect(tracked.on_failed, dispatch_uid="tasks.jobs.failed")
+        signals.task_postrun.connect(tracked.on_untracked, dispatch_uid="tasks.jobs.untracked")
         for dropping in (signals.task_unknown, signals.task_rejected):
             dropping.connect(dropped_messages.on_dropped, dispatch_uid="tasks.jobs.dropped")
         # after the writer of a pool without processes

@@ -32,6 +32,9 @@ log = logging.getLogger("harbor_refresh")
 
 #: The header of a job's message: which run of which task. The row knows all else.
 HEADER = "harbor_job"
+#: The arguments of a message, which a run replaces by those of its row. In a worker whose older code has a plain
+#: task of that name, they are an error, which ends the job; without them that code would run, untracked.
+REFUSED_BY_OLDER_CODE = {"the_code_of_this_worker_is_older_than_this_job": True}
 #: No counter of runs gets larger.
 MAX_COUNT = 2**31 - 1
 #: Characters of a status message.

@@ -31,7 +31,7 @@ from harbor_refresh.executions.database import absence_translated, distinct
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.channels import batch_producer
-from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, header_of, take
+from harbor_refresh.tasks.jobs.outcomes import REFUSED_BY_OLDER_CODE, Outcome, Run, header_of, take
 from harbor_refresh.tasks.jobs.running import eager
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState
@@ -54,9 +54,6 @@ PATIENCE_SECONDS, LONG_SECONDS = 5.0, 600.0
 #: Another process picks for the queue, which takes a few milliseconds.
 TURN_SECONDS = 0.02
 LATE = "Could not send jobs, they will be a few seconds later: %s"
-#: The arguments of a message, which a run replaces by those of its row. In a worker whose older code has a plain
-#: task of that name, they are an error, which ends the job; without them that code would run, untracked.
-REFUSED_BY_OLDER_CODE = {"the_code_of_this_worker_is_older_than_this_job": True}
 #: What makes a message impossible. Any other error is one of the broker, or of the process.
 OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
 

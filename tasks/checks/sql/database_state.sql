@@ -10,4 +10,4 @@ SELECT
     (SELECT setting::bigint FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'),
     current_user::text,
     current_database()::text,
-    coalesce(has_table_privilege(to_regclass('task'), 'UPDATE'), TRUE)
+    coalesce(has_any_column_privilege(to_regclass('task'), 'UPDATE'), TRUE)

@@ -38,6 +38,8 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        if _is_in_a_loop():  # the coroutine of a subclass awaits it by `super().run(…)`
+            return function(*args, **kwargs)
         if (pool := detect_environment()) != "default":
             raise RuntimeError(f"an `async def` job runs in the pools prefork, threads and solo, not with {pool}")
         its = _Coroutine(function(*args, **kwargs))
@@ -60,12 +62,18 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 def outside_of_the_loop(function: Callable[[], Result]) -> Result:
     """Call a plain function that uses the database. In an event loop, Django refuses that: then it is called in
     the thread of the job, and the loop waits."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_in_a_loop():
         return function()
     thread = getattr(AsyncToSync.executors, "current", None)  # where `sync_to_async` looks for it
     return thread.submit(function).result() if thread else function()
+
+
+def _is_in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class _Coroutine:

@@ -16,7 +16,15 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.live_workers import this_worker
-from harbor_refresh.tasks.jobs.outcomes import HEADER, Run, end_sent, end_unbegun, exhausted, run_of
+from harbor_refresh.tasks.jobs.outcomes import (
+    HEADER,
+    REFUSED_BY_OLDER_CODE,
+    Run,
+    end_sent,
+    end_unbegun,
+    exhausted,
+    run_of,
+)
 from harbor_refresh.tasks.jobs.running import kept_connections, writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
 from harbor_refresh.tasks.jobs.running.handle import Begun, Handle, Untracked, begin
@@ -61,7 +69,7 @@ class TrackedJob(JobTask):
     def __init_subclass__(cls, **options: Any) -> None:
         """Check the function, and make an `async def` a plain one, before `autoretry_for` wraps it."""
         super().__init_subclass__(**options)
-        refuse_generator(str(cls.name), cls.run)
+        refuse_generator(cls.name or cls.__qualname__, cls.run)
         refuse_default_of_handle(cls)
         make_plain(cls)
 
@@ -160,6 +168,9 @@ class TrackedJob(JobTask):
         if job := self.request.get(HANDLE):
             refuse_options_of_retry(self, options)
             job.reason = said_by(exc) if exc else "it asked for another try"
+        elif self.request.kwargs:  # by a hook before the run, with the arguments of the message
+            for name in REFUSED_BY_OLDER_CODE:
+                self.request.kwargs.pop(name, None)
         args, kwargs = _merged(self.run, self.request, args, kwargs)
         if job is None or not mode.is_eager():
             return super().retry(args, kwargs, exc, **options)
@@ -205,11 +216,23 @@ class TrackedJob(JobTask):
 def on_failed(sender: Any, exception: BaseException, **_: Any) -> None:
     """End the job of a message that has failed before its run began, in a `before_start` or a `__call__` of the
     project: sent -> ended. If the database is down, the message comes again."""
-    found = None if sender.request.get(HANDLE) else run_of(_header_of(sender.request))
-    if found and not isinstance(exception, WorkerLostError):  # a job whose process was lost runs again
-        its = Run(found[0], str(sender.request.id), found[1])
+    its = _unbegun(sender.request)
+    if its and isinstance(sender, TrackedJob) and not isinstance(exception, WorkerLostError):  # then it runs again
         end_sent(its, said_by(exception), kept_traceback(exception, "celery.app.trace"))
         agenda.add_failure(exception)
+
+
+def on_untracked(sender: Any, **_: Any) -> None:
+    """End the job of a message whose task is a plain one here: sent -> ended. The message has an argument that few
+    functions take (sender.py), so that its function seldom runs. Without this, it would come again and again."""
+    if not isinstance(sender, TrackedJob) and (its := _unbegun(sender.request)):
+        end_sent(its, "the worker that got it has older code, without base=TrackedJob: restart the worker")
+
+
+def _unbegun(request: Any) -> Run | None:
+    """Return the run of this message, if it has not begun; None of a message that is none of ours."""
+    found = None if request.get(HANDLE) else run_of(_header_of(request))
+    return Run(found[0], str(request.id), found[1]) if found else None
 
 
 def _header_of(request: Any) -> Any:

@@ -93,6 +93,14 @@ class OfAClass(TrackedJob):
             raise OSError("not yet")
 
 
+class OfASubclass(OfAClass):
+    name = "async.of_a_subclass"
+
+    async def run(self, job: Handle, word: str) -> None:
+        await super().run(job, word)
+        said.append("below")
+
+
 @shared_task(base=TrackedJob, name="async.stops_itself")
 async def stops_itself(job: Handle) -> None:
     said.append(job.should_stop())
@@ -124,6 +132,13 @@ def test_an_async_job_that_is_a_class_is_tried_again() -> None:
     with worker():
         assert ended(start("SCAN", jobs=[task.s("a")])) == ("Success", {"Success": 1})
     assert said == ["a"] * 3
+
+
+def test_an_async_job_that_is_a_subclass_awaits_the_run_of_its_base() -> None:
+    task = current_app.register_task(OfASubclass())
+    with worker():
+        assert ended(start("SCAN", jobs=[task.s("a")])) == ("Success", {"Success": 1})
+    assert said == ["a", "a", "a", "below"]
 
 
 def test_asynchronous_queries_use_the_connection_of_the_job() -> None:

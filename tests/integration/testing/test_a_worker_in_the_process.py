@@ -69,6 +69,30 @@ def not_converted() -> None:
     said.append("run")
 
 
+@shared_task(name="in_process.takes_all")
+def takes_all(**_: Any) -> None:
+    said.append("run")
+
+
+@shared_task(name="in_process.tries_again", bind=True, autoretry_for=(Exception,))
+def tries_again(_: Any) -> None:
+    said.append("run")
+
+
+class Patient(TrackedJob):
+    abstract = True
+
+    def before_start(self, *_: Any) -> None:
+        if not said:
+            said.append("before")
+            raise self.retry(countdown=0)
+
+
+@shared_task(base=Patient, name="in_process.patient")
+def patient(job: Handle, word: str) -> None:
+    said.append(word)
+
+
 @shared_task(base=TrackedJob, name="in_process.rests")
 def rests(job: Handle) -> None:
     assert go_on.wait(60)
@@ -106,13 +130,19 @@ def test_a_job_whose_hook_raises_before_its_run_ends_and_its_message_does_not_co
     assert said == ["before"]
 
 
-def test_a_job_ends_in_a_worker_whose_code_has_it_as_a_plain_task_and_that_code_does_not_run() -> None:
-    """The worker was not restarted after the task had been converted."""
-    execution = started.start("SCAN", [[NewJob("in_process.not_converted")]])
+@pytest.mark.parametrize(("name", "ran"), [("not_converted", []), ("tries_again", []), ("takes_all", ["run"])])
+def test_a_job_ends_in_a_worker_whose_code_has_it_as_a_plain_task(name: str, ran: list[str]) -> None:
+    """The worker was not restarted after the task had been converted. A function that takes any argument runs."""
+    execution = started.start("SCAN", [[NewJob(f"in_process.{name}")]])
     wait_for(lambda: Task.objects.get(execution=execution.pk).status == "Error", "the end of the job")
     why = Task.objects.get(execution=execution.pk).status_message
-    assert why.endswith("unexpected keyword argument 'the_code_of_this_worker_is_older_than_this_job'")
-    assert said == []
+    assert why == "the worker that got it has older code, without base=TrackedJob: restart the worker"
+    assert said == ran
+
+
+def test_a_hook_before_the_run_may_ask_for_another_try() -> None:
+    assert start("SCAN", jobs=[patient.s("a")]).wait(timeout=60) == "Success"
+    assert said == ["before", "a"]
 
 
 def test_a_job_that_expires_before_it_begins_is_stopped() -> None:
