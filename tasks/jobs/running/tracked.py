@@ -168,9 +168,10 @@ class TrackedJob(JobTask):
         if job := self.request.get(HANDLE):
             refuse_options_of_retry(self, options)
             job.reason = said_by(exc) if exc else "it asked for another try"
-        elif self.request.kwargs:  # by a hook before the run, with the arguments of the message
-            for name in REFUSED_BY_OLDER_CODE:
-                self.request.kwargs.pop(name, None)
+        elif given := dict(
+            self.request.kwargs or {}
+        ):  # by a hook before the run, with the arguments of the message
+            self.request.update(kwargs={name: given[name] for name in given.keys() - REFUSED_BY_OLDER_CODE})
         args, kwargs = _merged(self.run, self.request, args, kwargs)
         if job is None or not mode.is_eager():
             return super().retry(args, kwargs, exc, **options)
