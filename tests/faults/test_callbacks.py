@@ -109,12 +109,10 @@ def well(holds: Callable[..., None], worker: object) -> Iterator[None]:
     holds()
 
 
-LIMITED = {
-    "sleeps": "TimeoutError: the call took longer than 40 s",
-    "queries": "TimeoutError: the call took longer than 40 s",
-    "ignores": "given up after 3 attempts: its process ended or hung in the last one",
-    "ends": "given up after 3 attempts: its process ended or hung in the last one",
-}
+TOO_LONG = "TimeoutError: the call took longer than 40 s"
+KILLED = "given up after 3 attempts: its process ended or hung in the last one"
+#: On a busy machine the limit that kills may come before the cancelled query has ended.
+LIMITED = {"sleeps": {TOO_LONG}, "queries": {TOO_LONG, KILLED}, "ignores": {KILLED}, "ends": {KILLED}}
 
 
 @pytest.mark.slow
@@ -133,5 +131,6 @@ def test_a_callback_that_hangs_or_ends_its_process_is_given_up_and_holds_up_no_o
     wait_for(lambda: states().get("dead") or passes_time(), "it to be given up", log=member.log)
     wait_for(lambda: states() == {"dead": 1, "delivered": 1}, "the other one to be recorded", log=member.log)
     dead = Delivery.objects.get(state="dead")
-    assert (dead.attempts, dead.last_error) == (3, LIMITED[how])
+    assert dead.attempts == 3
+    assert dead.last_error in LIMITED[how]
     assert [one[0] for one in calls(log)].count(how) == 3

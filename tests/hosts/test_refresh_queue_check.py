@@ -61,12 +61,15 @@ def test_it_finds_what_does_not_run(tmp_path: Path, database: str, redis: Redis,
     wait_for(lambda: found(host) == (0, []), "a tick", log=beat.log)
 
     host.ask(STARTS, CELERY_BROKER_URL="")
-    (told,) = asked(host)[1]
-    assert (told["id"], told["what"]) == (
-        "workers.jobs",
-        "No worker takes the queue slwo, in which 1 job waits: it does not begin.",
-    )
-    assert "worker -n slwo@%h -Q slwo. If the name is a mistake, correct it" in told["todo"]
+    told = list[dict[str, str]]()
+
+    def is_alone() -> bool:  # on a busy machine the worker may answer too late, which is told as well
+        told[:] = asked(host)[1]
+        return [one["id"] for one in told] == ["workers.jobs"]
+
+    wait_for(is_alone, "that this is the one problem", log=worker.log)
+    assert told[0]["what"] == "No worker takes the queue slwo, in which 1 job waits: it does not begin."
+    assert "worker -n slwo@%h -Q slwo. If the name is a mistake, correct it" in told[0]["todo"]
 
 
 DISCOVERS = "app.autodiscover_tasks()\n"
