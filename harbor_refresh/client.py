@@ -131,7 +131,8 @@ def _checked(url: str, token: str) -> str:
     """Return the address of the service. Raises Unusable, without the token."""
     if not re.fullmatch(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d+)?(/[^?#\s]*)?", url):
         takes = "http://host[:port] or https://host[:port], without a user"
-        raise Unusable(f"the url takes {takes}; commands read it from HARBOR_REFRESH_URL, now {url!r}")
+        is_set = "" if url else ", which is not set"
+        raise Unusable(f"the url takes {takes}; commands read it from HARBOR_REFRESH_URL{is_set}")
     if not re.fullmatch(r"[!-~]+", token):
         takes = "the text that the service has shown, in one line"
         raise Unusable(f"the token takes {takes}; commands read it from HARBOR_REFRESH_TOKEN")

@@ -172,7 +172,7 @@ def test_show_names_the_tasks_by_status_and_the_share_that_has_ended() -> None:
     assert said("harbor", "show", execution.pk) == (
         "\n"
         f"execution   {execution.pk}\n"
-        "vendor      GC 0\n"
+        "vendor      GC\n"
         "status      Running\n"
         "trigger     MANUAL\n"
         "attributes  {}\n"
