@@ -30,8 +30,8 @@ SILENCE = 30
 
 
 class Threads(ThreadedTaskDispatcher):
-    """The threads of requests. /healthz has one of its own, because all others may wait for a PostgreSQL that
-    stands still, and a restart of this process would not help."""
+    """The threads of requests. /healthz has its own, because all others may wait for a PostgreSQL that hangs, and
+    a restart of this process would not help."""
 
     def __init__(self, count: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
