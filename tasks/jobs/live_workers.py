@@ -196,10 +196,9 @@ class ThisWorker:
         # A pool of threads is one process, this one.
         pool = self._processes()
         living = {one.pid for one in pool if one.exitcode is None}
-        if len(living) < len(pool) and (
-            hub := self._consumer.hub
-        ):  # else a thread of the pool replaces it at once
-            hub.call_soon(self._consumer.pool._pool.maintain_pool)  # Celery may notice it only seconds later
+        if len(living) < len(pool) and self._consumer.hub:
+            # Celery may notice it only seconds later. Without a hub, a thread of the pool notices it at once.
+            self._consumer.hub.call_soon(self._consumer.pool._pool.maintain_pool)
         if dead := set(processes) - {os.getpid(), *living}:
             release(running(Q(node=self.id, process__in=dead)))
         if (is_one_silent and self._delete_dead_workers()) or passes % PASSES_A_FULL_LOOK == 0:

@@ -168,9 +168,7 @@ class TrackedJob(JobTask):
         if job := self.request.get(HANDLE):
             refuse_options_of_retry(self, options)
             job.reason = said_by(exc) if exc else "it asked for another try"
-        elif given := dict(
-            self.request.kwargs or {}
-        ):  # by a hook before the run, with the arguments of the message
+        elif given := self.request.kwargs:  # a hook asks before the run, with the arguments of the message
             self.request.update(kwargs={name: given[name] for name in given.keys() - REFUSED_BY_OLDER_CODE})
         args, kwargs = _merged(self.run, self.request, args, kwargs)
         if job is None or not mode.is_eager():
@@ -225,7 +223,7 @@ def on_failed(sender: Any, exception: BaseException, **_: Any) -> None:
 
 def on_untracked(sender: Any, **_: Any) -> None:
     """End the job of a message whose task is a plain one here: sent -> ended. The message has an argument that few
-    functions take (sender.py), so that its function seldom runs. Without this, it would come again and again."""
+    functions take (outcomes.py), so that its function seldom runs. Without this, it would come again and again."""
     if not isinstance(sender, TrackedJob) and (its := _unbegun(sender.request)):
         end_sent(its, "the worker that got it has older code, without base=TrackedJob: restart the worker")
 

@@ -55,7 +55,7 @@ class Sent:
 
 
 class Outbox:
-    """The messages that are sent, in the place of a broker. One that `is_down` takes none."""
+    """The messages that are sent, instead of a broker. One that `is_down` takes none."""
 
     def __init__(self) -> None:
         self.messages: list[Sent] = []

@@ -1,4 +1,4 @@
-"""Marks that are counted, wake-ups that expire, and how long nobody claims while the database is down.
+"""Marks that are counted, wake-ups that expire, and how long no node claims while the database is down.
 
 What each verb leaves in Redis is what the model says (test_queue_state_machine.py).
 """

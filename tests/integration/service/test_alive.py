@@ -116,7 +116,7 @@ def test_a_beat_whose_broker_is_down_is_alive_and_sends_as_soon_as_it_is_there(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is down from the start on. Meanwhile a beat that hangs is found all the same."""
+    """It is down from the start. A beat that hangs is found all the same."""
     PeriodicTask.objects.update(last_run_at=timezone.now() - timedelta(hours=1))
     IntervalSchedule.objects.update(every=1, period="seconds")
     broker = EmbeddedRedis(tmp_path / "broker")
