@@ -4,9 +4,9 @@ The main process of a worker beats for the processes below it: in a pool of proc
 interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql): nothing else may hold up a beat.
-2. The other asks once a second, or every other second if it is idle, what is to do (sql/to_do.sql), and does it:
-   it releases what processes of its pool ran that are gone; deletes the rows of dead workers, and releases what a
-   worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the terms of
+2. The other asks what is to do (sql/to_do.sql), once a second, or every other second if it is idle, and when a
+   process of its pool has died. It releases what such processes ran; deletes the rows of dead workers, and releases
+   what a worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the terms of
    executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is down, nothing is
@@ -46,8 +46,8 @@ log = logging.getLogger("harbor_refresh")
 #: After so long a silent worker is suspected, and after so long again it is dead.
 TTL_SECONDS = 5.0
 BEAT_SECONDS = 1.0
-#: So often it looks whether a limit lets the next job run.
-LIMIT_SECONDS = 0.2
+#: So often it looks whether a process of its pool has died, and whether a limit lets the next job run.
+MOMENT = 0.2
 #: Its rate is the highest of so many beats.
 BEATS_A_RATE = 5
 #: With each pass, once a second, a worker sends the jobs whose time has come, or whose limit has room. Every so
@@ -144,11 +144,12 @@ class ThisWorker:
 
     @beside_the_pool()
     def _pass_on(self) -> None:
-        passes, next_at = 0, time.monotonic() + BEAT_SECONDS
-        while not self._ending.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS):
+        passes, next_at, living = 0, time.monotonic() + BEAT_SECONDS, self._living()
+        while not self._ending.wait(MOMENT):
             if self._has_limits:
                 self._guarded(sender.send_admitted)
-            if time.monotonic() >= next_at:
+            before, living = living, self._living()
+            if time.monotonic() >= next_at or before - living:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
                 if self._has_limits_to_write:  # the database was down at the start
@@ -194,9 +195,8 @@ class ThisWorker:
         processes, is_one_silent, has_consequences, may_send, with_jobs = found
         # A run that the table has was begun by a process of this pool. If it does not live after that, it is gone.
         # A pool of threads is one process, this one.
-        pool = self._processes()
-        living = {one.pid for one in pool if one.exitcode is None}
-        if len(living) < len(pool) and self._consumer.hub:
+        living = self._living()
+        if len(living) < len(self._processes()) and self._consumer.hub:
             # Celery may notice it only seconds later. Without a hub, a thread of the pool notices it at once.
             self._consumer.hub.call_soon(self._consumer.pool._pool.maintain_pool)
         if dead := set(processes) - {os.getpid(), *living}:
@@ -250,6 +250,9 @@ class ThisWorker:
     def _processes(self) -> list[Any]:
         """Return the processes of the pool, if it has any. Celery changes the list."""
         return list(getattr(getattr(self._consumer.pool, "_pool", None), "_pool", ()))
+
+    def _living(self) -> set[int]:
+        return {one.pid for one in self._processes() if one.exitcode is None}
 
     def _queues(self) -> list[str]:
         return list(self._consumer.app.amqp.queues.consume_from)

@@ -269,6 +269,25 @@ def test_a_process_that_died_is_found_by_the_next_pass_although_celery_still_has
     assert (outbox.taken(), called) == ([("j", 1)], ["maintain"]), "its job is sent, and it is replaced"
 
 
+def test_a_process_that_dies_is_found_before_the_next_pass_is_due_although_celery_has_replaced_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live_workers, "BEAT_SECONDS", 3600)
+    worker, pool = worker_of_jobs(), [SimpleNamespace(pid=pid, exitcode=None) for pid in (1, 2)]
+    seen, passes = list[object](), list[int]()
+    monkeypatch.setattr(worker, "_processes", lambda: seen.append(None) or pool)
+    monkeypatch.setattr(worker, "_look_after_jobs", passes.append)
+    thread = threading.Thread(target=worker._pass_on)
+    thread.start()
+    try:
+        wait_for(lambda: len(seen) > 1, "it to look at its pool")
+        pool[1] = SimpleNamespace(pid=3, exitcode=None)
+        wait_for(lambda: passes == [1], "a pass")
+    finally:
+        worker._ending.set()
+        thread.join()
+
+
 @pytest.mark.parametrize("state", ["waiting", "sent"])
 def test_a_job_that_was_left_behind_is_sent_within_five_beats(
     look: Callable[[], int], outbox: Outbox, state: str
