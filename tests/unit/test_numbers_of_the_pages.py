@@ -18,13 +18,13 @@ EVERY = {row.task: row.every for row in ROWS}
     [
         (
             "README.md",
-            "Refreshes of a dead worker are repeated within about 15 s",
+            "Refreshes that a dead worker left are repeated within about 15 s",
             15,
             pacing.NODE_TTL_SECONDS + EVERY["tasks.recover_stale"],
         ),
         (
             "README.md",
-            "refreshes that Redis lost within about 90 s",
+            "Refreshes that Redis lost are repeated within about 90 s",
             90,
             pacing.RECONCILE_GRACE_SECONDS + EVERY["tasks.reconcile"],
         ),
@@ -40,7 +40,7 @@ EVERY = {row.task: row.every for row in ROWS}
             3_600,
             pacing.QUARANTINE_SECONDS,
         ),
-        ("docs/explanation/architecture.md", "Beat sends one every 30 s", 30, EVERY["tasks.claim_batch"]),
+        ("docs/explanation/architecture.md", "Beat sends a tick every 30 s", 30, EVERY["tasks.claim_batch"]),
         (
             "docs/howto/callbacks_and_webhooks.md",
             "three days or 30 attempts",
