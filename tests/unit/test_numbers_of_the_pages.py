@@ -48,7 +48,7 @@ EVERY = {row.task: row.every for row in ROWS}
             of_executions.DELIVER_MAX_AGE_SECONDS,
         ),
         ("docs/howto/callbacks_and_webhooks.md", "three days or 30 attempts", 30, MAX_ATTEMPTS),
-        ("docs/howto/admin.md", "Four actions at a time may be unfinished", 4, MAX_OPEN),
+        ("docs/howto/admin.md", "At most four bulk actions may be unfinished at a time", 4, MAX_OPEN),
     ],
 )
 def test_a_number_that_a_page_promises_is_that_of_the_code(
