@@ -281,7 +281,7 @@ def checks_of_servers() -> str:
         functions = _functions(Path(inspect.getfile(one.look)))
         found = [*dict.fromkeys(_problems(functions.pop(one.look.__name__), functions, {}))]
         found = found or [("error, warning", "The message of a check of the settings.", "")]
-        levels = dict.fromkeys(level for level, _, _ in found)
+        levels = dict.fromkeys(one for level, _, _ in found for one in level.split(", "))
         rows.append(
             (code(one.id), sentence(one.title), ", ".join(levels), "<br>".join(text for _, text, _ in found))
         )

@@ -82,6 +82,7 @@ def test_the_reference_has_each_key() -> None:
 def test_the_reference_has_each_check() -> None:
     code = "".join(path.read_text(encoding="utf-8") for app in APPS for path in (ROOT / app).rglob("*.py"))
     assert first_cells("checks") == REGISTERED.keys() | set(re.findall(r'id="(harbor_\w+\.[EW]\d+)"', code))
+    assert "error, error" not in REFERENCE["checks"]
 
 
 def test_the_reference_has_each_public_name() -> None:
