@@ -5,9 +5,9 @@ interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql): nothing else may hold up a beat.
 2. The other asks what is to do (sql/to_do.sql), once a second, or every other second if it is idle, and when a
-   process of its pool has died. It releases what such processes ran; deletes the rows of dead workers, and releases
-   what a worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the terms of
-   executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
+   process of its pool has died. It releases what such processes ran; deletes the rows of dead workers, and
+   releases what a worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the
+   terms of executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is down, nothing is
 released, and no job begins or ends. A worker that was frozen and comes back has lost its runs.
