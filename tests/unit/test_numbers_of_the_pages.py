@@ -18,13 +18,13 @@ EVERY = {row.task: row.every for row in ROWS}
     [
         (
             "README.md",
-            "Refreshes that a dead worker left are repeated within about 15 s",
+            "A dead worker's refreshes are repeated within about 15 s",
             15,
             pacing.NODE_TTL_SECONDS + EVERY["tasks.recover_stale"],
         ),
         (
             "README.md",
-            "Refreshes that Redis lost are repeated within about 90 s",
+            "refreshes that Redis lost within about 90 s",
             90,
             pacing.RECONCILE_GRACE_SECONDS + EVERY["tasks.reconcile"],
         ),
