@@ -42,7 +42,7 @@ def logged(level: int, text: str, *names: str) -> Signal:
 
 handler_nameless = logged(ERROR, "The handler %s is not called: another subscription has its name", "handler")
 handler_missing = logged(
-    WARNING, "Handler %s has no code in this worker: it is told nothing until its code is back", "handler"
+    WARNING, "Handler %s has no code in this worker, and is not called until its code is back", "handler"
 )
 #: A claim is released, and its attempt is not counted.
 database_down = logged(WARNING, "The database is down, %d executions wait for it: %s", "count", "error")

@@ -24,7 +24,7 @@ watermark_untrusted = logged(
     WARNING, "Reconcile cannot trust its watermark and looks at everything: %s", "rescan_reason"
 )
 #: Workers were silent for two looks.
-workers_died = logged(WARNING, "Nodes are dead, and their jobs are released: %s", "names")
+workers_died = logged(WARNING, "Dead nodes, whose jobs are released: %s", "names")
 lock_lost = logged(WARNING, "Lost the lock in the middle of a cycle: whoever has it now does the rest")
 legacy_taken = logged(INFO, "Took %d of Harbor's own marks onto the queue", "count")
 runs_released = logged(WARNING, "Recovered jobs: %d given back by dead processes", "count")

@@ -91,7 +91,7 @@ LINES: tuple[tuple[Signal, dict[str, Any], list[tuple[str, str]]], ...] = (
     (
         signals.workers_died,
         {"names": ["one", "two"]},
-        [("WARNING", "Nodes are dead, and their jobs are released: one, two")],
+        [("WARNING", "Dead nodes, whose jobs are released: one, two")],
     ),
 )
 
