@@ -48,6 +48,7 @@ def _is_near(request: HttpRequest) -> bool:
         address = ip_address(request.META.get("REMOTE_ADDR", ""))
     except ValueError:  # a socket file has no address
         return False
+    address = getattr(address, "ipv4_mapped", None) or address  # a socket of IPv6 writes IPv4 like this
     return any(address in ip_network(network) for network in networks)
 
 
