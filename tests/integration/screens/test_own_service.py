@@ -42,6 +42,15 @@ def test_each_action_on_a_row_has_an_entry(admin: Client, own: PeriodicTask, red
     ]
 
 
+@pytest.mark.parametrize("task", ["x" * 201, "a\x00b"], ids=["too long", "NUL"])
+def test_a_task_whose_name_cannot_be_stored_is_refused_in_the_form(
+    admin: Client, own: PeriodicTask, task: str
+) -> None:
+    form = {"name": own.name, "task": task, "interval": own.interval.pk, "args": "[]", "kwargs": "{}"}
+    answer = admin.post(f"{TASKS}{own.pk}/change/", form)
+    assert [*answer.context["adminform"].form.errors] == ["task"]
+
+
 def test_a_row_and_its_interval_are_deleted(admin: Client, own: PeriodicTask) -> None:
     before = names()
     admin.post(f"{TASKS}{own.pk}/delete/", {"post": "yes"})
