@@ -144,4 +144,6 @@ class Probes:
             return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
         response = view(request)
         response["Cache-Control"] = "no-store"
+        if request.method == "HEAD":  # of an unknown length, the server would send the end of the body
+            response["Content-Length"] = str(len(response.content))
         return response
