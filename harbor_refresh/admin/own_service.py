@@ -133,4 +133,5 @@ class IntervalScheduleAdmin(NotedAdmin, ModelAdmin):
 @admin.register(CrontabSchedule)
 class CrontabScheduleAdmin(NotedAdmin, beat.CrontabScheduleAdmin, ModelAdmin):  # type: ignore[misc]
     audit_kind = Target.CRONTAB
+    fields = beat.CrontabScheduleAdmin.fields[1:]  # the first describes the crontab, and fails if it was refused
     inlines = ()

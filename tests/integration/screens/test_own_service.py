@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 TASKS = "/admin/django_celery_beat/periodictask/"
 INTERVALS = "/admin/django_celery_beat/intervalschedule/"
+CRONTABS = "/admin/django_celery_beat/crontabschedule/"
 
 
 def names() -> set[str]:
@@ -49,6 +50,12 @@ def test_a_task_whose_name_cannot_be_stored_is_refused_in_the_form(
     form = {"name": own.name, "task": task, "interval": own.interval.pk, "args": "[]", "kwargs": "{}"}
     answer = admin.post(f"{TASKS}{own.pk}/change/", form)
     assert [*answer.context["adminform"].form.errors] == ["task"]
+
+
+def test_a_crontab_that_cannot_be_read_is_refused_in_the_form(admin: Client) -> None:
+    usual = dict.fromkeys(("minute", "hour", "day_of_month", "month_of_year", "day_of_week"), "*")
+    answer = admin.post(f"{CRONTABS}add/", usual | {"minute": "-1", "timezone": "UTC"})
+    assert [*answer.context["adminform"].form.errors] == ["minute"]
 
 
 def test_a_row_and_its_interval_are_deleted(admin: Client, own: PeriodicTask) -> None:
