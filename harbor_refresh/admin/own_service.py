@@ -84,6 +84,7 @@ class PeriodicTaskForm(beat.PeriodicTaskForm):  # type: ignore[misc]
 
     def clean(self) -> Any:
         self.cleaned_data.setdefault("task", "refused")  # the original reads it, and fails if it was refused
+        self.cleaned_data["headers"] = self.cleaned_data.get("headers") or "{}"  # an empty text would be NULL
         return super().clean()
 
 

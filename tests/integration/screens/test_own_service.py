@@ -52,6 +52,13 @@ def test_a_task_whose_name_cannot_be_stored_is_refused_in_the_form(
     assert [*answer.context["adminform"].form.errors] == ["task"]
 
 
+def test_headers_may_be_emptied(admin: Client, own: PeriodicTask) -> None:
+    form = {"name": "Own too", "task": own.task, "interval": own.interval.pk, "args": "[]", "kwargs": "{}"}
+    admin.post(f"{TASKS}{own.pk}/change/", form | {"headers": ""})
+    own.refresh_from_db()
+    assert (own.name, own.headers) == ("Own too", "{}")
+
+
 def test_a_crontab_that_cannot_be_read_is_refused_in_the_form(admin: Client) -> None:
     usual = dict.fromkeys(("minute", "hour", "day_of_month", "month_of_year", "day_of_week"), "*")
     answer = admin.post(f"{CRONTABS}add/", usual | {"minute": "-1", "timezone": "UTC"})
