@@ -100,8 +100,8 @@ def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Calla
                 note(person_of(request), word, Target.SCHEDULE, row.pk, detail=f"{row.name}: {verb}")
             try:
                 getattr(beat.PeriodicTaskAdmin, name)(self, request, queryset)
-            except OperationalError as exc:
-                messages.error(request, f"The broker is down, so not all of them were sent: {said_by(exc)}")
+            except (OperationalError, TypeError) as exc:  # the broker is down, or other arguments are taken
+                messages.error(request, f"Not all of them were sent: {said_by(exc)}")
 
     return act
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from harbor_refresh.executions.models import AuditEntry
-from tests.integration.admin_client import act, signed_in
+from tests.integration.admin_client import act, signed_in, told
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -50,6 +50,14 @@ def test_a_task_whose_name_cannot_be_stored_is_refused_in_the_form(
     form = {"name": own.name, "task": task, "interval": own.interval.pk, "args": "[]", "kwargs": "{}"}
     answer = admin.post(f"{TASKS}{own.pk}/change/", form)
     assert [*answer.context["adminform"].form.errors] == ["task"]
+
+
+def test_a_row_whose_arguments_the_task_does_not_take_is_not_run_and_says_why(
+    admin: Client, own: PeriodicTask
+) -> None:
+    PeriodicTask.objects.filter(pk=own.pk).update(args="[1]")
+    (said,) = told(act(admin, TASKS, "run_tasks", [own.pk]))
+    assert said.startswith("error: Not all of them were sent: TypeError: reconcile() takes 0 positional arguments")
 
 
 def test_headers_may_be_emptied(admin: Client, own: PeriodicTask) -> None:
