@@ -57,8 +57,9 @@ POOLER_REFUSED = re.compile(r"unsupported startup parameter", re.IGNORECASE)
 
 class Router:
     """Route each read and write of one app's models to the database that the statements use: a use case decides by
-    what it reads, and a replica lags. Leave Harbor's tables alone, whatever a migration says of their models. Each
-    app (apps.py) puts it before the routers of the project."""
+    what it reads, and a replica lags. Make no table in another database, which may be no PostgreSQL, and leave
+    Harbor's tables alone, whatever a migration says of their models. Each app (apps.py) puts it before the routers
+    of the project."""
 
     def __init__(self, app_label: str) -> None:
         self._app_label = app_label
@@ -70,8 +71,8 @@ class Router:
     db_for_write = db_for_read
 
     def allow_migrate(self, db: str, app_label: str, model_name: str | None = None, **_: Any) -> bool | None:
-        is_harbors = app_label == self._app_label and model_name in HARBORS_MODELS
-        return False if is_harbors and is_attached() else None
+        is_harbors = model_name in HARBORS_MODELS and is_attached()
+        return False if app_label == self._app_label and (db != DEFAULT_DB_ALIAS or is_harbors) else None
 
 
 class Statements:

@@ -114,8 +114,9 @@ class Report:
             object.__setattr__(self, "message", storable)
 
     def as_line(self) -> bytes:
-        """Write the report as a line of JSON, without empty fields."""
-        fields = {name: value for name, value in asdict(self).items() if value or name in ("task_id", "status")}
+        """Write the report as a line of JSON, without the fields that have their default."""
+        given = asdict(self).items()
+        fields = {name: one for name, one in given if one not in (None, 0) or name in ("task_id", "status")}
         return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
@@ -538,7 +539,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m harbor_refresh.client",
         description="Report to Harbor Refresh and ask it. The token is read from HARBOR_REFRESH_TOKEN, or from "
         "the file that HARBOR_REFRESH_TOKEN_FILE names.",
-        epilog="exit codes: 0 success, 1 failure, 2 misuse; wait: 0 Success, 1 another end, 3 not ended in time",
+        epilog="exit codes: 0 success, 1 failure, 2 misuse, 3 no answer in time; wait: 0 Success, 1 another end",
     )
     parser.add_argument("--url", default=os.environ.get("HARBOR_REFRESH_URL", ""), help="or HARBOR_REFRESH_URL")
     verbs = parser.add_subparsers(required=True)
@@ -590,7 +591,7 @@ def main(words: Sequence[str] | None = None) -> int:
             return int(given.act(client, given))
     except (ClientError, OSError) as exc:
         sys.stderr.write(f"error: {exc}\n")
-        return {Unusable: 2, NotSent: 3, TimedOut: 3}.get(type(exc), 1)
+        return {Unusable: 2, NotSent: 3, TimedOut: 3, Unavailable: 3}.get(type(exc), 1)
     except KeyboardInterrupt:
         return 1
 

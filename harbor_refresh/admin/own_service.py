@@ -82,6 +82,11 @@ class PeriodicTaskForm(beat.PeriodicTaskForm):  # type: ignore[misc]
         self.fields["task"].widget = UnfoldAdminTextInputWidget()
         self.fields["regtask"].widget = TaskSelectWidget()
 
+    def clean(self) -> Any:
+        self.cleaned_data.setdefault("task", "refused")  # the original reads it, and fails if it was refused
+        self.cleaned_data["headers"] = self.cleaned_data.get("headers") or "{}"  # an empty text would be NULL
+        return super().clean()
+
 
 def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Callable[..., None]:
     """An action of django-celery-beat, which gives it to all users who may see the list, and writes no log. This
@@ -95,8 +100,8 @@ def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Calla
                 note(person_of(request), word, Target.SCHEDULE, row.pk, detail=f"{row.name}: {verb}")
             try:
                 getattr(beat.PeriodicTaskAdmin, name)(self, request, queryset)
-            except OperationalError as exc:
-                messages.error(request, f"The broker is down, so not all of them were sent: {said_by(exc)}")
+            except (OperationalError, TypeError) as exc:  # the broker is down, or other arguments are taken
+                messages.error(request, f"Not all of them were sent: {said_by(exc)}")
 
     return act
 
@@ -129,4 +134,5 @@ class IntervalScheduleAdmin(NotedAdmin, ModelAdmin):
 @admin.register(CrontabSchedule)
 class CrontabScheduleAdmin(NotedAdmin, beat.CrontabScheduleAdmin, ModelAdmin):  # type: ignore[misc]
     audit_kind = Target.CRONTAB
+    fields = beat.CrontabScheduleAdmin.fields[1:]  # the first describes the crontab, and fails if it was refused
     inlines = ()

@@ -172,7 +172,7 @@ for address in urls[0]:
     address.callback = _without_bare_errors(address.callback)
 
 
-def unknown_path(request: HttpRequest, path: str) -> HttpResponse:
+def unknown_path(request: HttpRequest, path: str = "") -> HttpResponse:
     """Answer an address that the API does not have, in the shape of its other errors."""
     problem = problems.Problem(404, "Not found", "the API has no such address; /api/v1/docs lists those it has")
     return problems.answer(request, problem)

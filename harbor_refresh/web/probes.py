@@ -48,6 +48,7 @@ def _is_near(request: HttpRequest) -> bool:
         address = ip_address(request.META.get("REMOTE_ADDR", ""))
     except ValueError:  # a socket file has no address
         return False
+    address = getattr(address, "ipv4_mapped", None) or address  # a socket of IPv6 writes IPv4 like this
     return any(address in ip_network(network) for network in networks)
 
 
@@ -143,4 +144,6 @@ class Probes:
             return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
         response = view(request)
         response["Cache-Control"] = "no-store"
+        if request.method == "HEAD":  # of an unknown length, the server would send the end of the body
+            response["Content-Length"] = str(len(response.content))
         return response

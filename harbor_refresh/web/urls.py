@@ -28,6 +28,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("service/notifications/tasks", status_hook),
     path("service/notifications/tasks/<str:task_id>", status_hook),
+    path("api/v1/", csrf_exempt(unknown_path)),
     path("api/v1/", urls),
     path("api/v1/<path:path>", csrf_exempt(unknown_path)),
 ]

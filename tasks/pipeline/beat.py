@@ -22,6 +22,7 @@ from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseDown
+from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.pipeline.schedule import restore_rows
 
 log = logging.getLogger("harbor_refresh")
@@ -44,6 +45,15 @@ def replace_handlers() -> None:
 
 
 class Entry(ModelEntry):
+    def __init__(self, model: Any, app: Any = None) -> None:
+        """Have a row that cannot be read left out, as for a ValueError. The original ends for other errors, such
+        as that of headers that are a list."""
+        try:
+            super().__init__(model, app=app)  # type: ignore[no-untyped-call]
+        except (TypeError, ValueError, RecursionError) as exc:
+            log.error("Beat leaves out the periodic task %s: %s", model.name, said_by(exc))
+            raise ValueError from exc
+
     def save(self) -> None:
         """Write when the row was last due, and how often. The original reads the row and writes all of it, so a
         person who disabled it in between would find it enabled again."""

@@ -53,6 +53,24 @@ def test_an_open_page_says_within_a_round_that_the_database_is_down(open_page: O
     expect(page.locator("[data-trouble]")).to_have_text("")
 
 
+def test_a_page_that_is_hidden_and_shown_while_it_asks_does_not_ask_twice(open_page: OpenPage) -> None:
+    page = open_page("/admin/")
+    page.evaluate("""() => {
+        window.asked = window.busy = window.most = 0;
+        fetch = async () => {
+            most = Math.max(most, ++busy);
+            if (++asked === 1) {
+                document.dispatchEvent(new Event("visibilitychange"));
+            }
+            await new Promise((later) => setTimeout(later, 100));
+            busy -= 1;
+            return Response.json({ parts: {}, cards: [] });
+        };
+    }""")
+    page.wait_for_function("asked > 2")
+    assert page.evaluate("most") == 1
+
+
 def test_the_number_of_findings_is_read_out_and_takes_no_place(open_page: OpenPage) -> None:
     number = open_page("/admin/").get_by_role("status")
     expect(number).to_have_text(re.compile("finding"))

@@ -123,3 +123,19 @@ def test_no_variable_of_the_project_ends_its_programs(word: str, tmp_path: Path)
     words = ["-m", "django", "check"] if word == "check" else ["-m", "celery", "-A", "shop", "report"]
     done = host.run(*words)
     assert (done.returncode, "takes" in done.stderr) == (0, False), done.stderr
+
+
+def test_another_database_of_the_project_gets_no_table_of_ours(tmp_path: Path) -> None:
+    """It may be no PostgreSQL, and a run of tests migrates each database."""
+    legacy = f"DATABASES['legacy'] = {{'ENGINE': 'django.db.backends.sqlite3', 'NAME': {str(tmp_path / 'db')!r}}}"
+    host = Host(tmp_path, "none", celery=JOINED, settings=legacy)
+    done = host.run("-m", "django", "migrate", "--database", "legacy")
+    assert done.returncode == 0, done.stderr
+    tables = """
+        from django.db import connections
+
+        print(json.dumps(sorted(connections["legacy"].introspection.table_names())))
+    """
+    found = host.ask(tables)
+    assert "auth_user" in found
+    assert [one for one in found if one.startswith(("execution", "task"))] == []

@@ -65,8 +65,8 @@ const follow = (page) => {
     };
 
     const update = async () => {
-        timer = null;
         if (document.hidden) {
+            timer = null;
             return;
         }
         try {
@@ -91,7 +91,7 @@ const follow = (page) => {
     });
     document.addEventListener("visibilitychange", () => {
         if (!document.hidden && timer === null) {
-            update();
+            timer = setTimeout(update, 0);
         }
     });
     timer = setTimeout(update, "atOnce" in page.dataset ? 0 : every);

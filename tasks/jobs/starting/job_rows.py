@@ -233,8 +233,9 @@ def destination(
     the route says beside it. What the task says of itself counts as in Celery, below what is given."""
     task = current_app.tasks.get(name)
     of_task = {one: value for one in ON_THE_TASK if (value := getattr(task, one, None)) is not None}
+    given = {**of_task, **options}
     try:
-        route = dict(current_app.amqp.router.route({**of_task, **options}, name, tuple(args), dict(kwargs or {})))
+        route = dict(current_app.amqp.router.route(given, name, tuple(args), dict(kwargs or {}), task))
     except Exception as exc:
         raise Refused(f"job {name}: Celery finds no route: {said_by(exc)}") from exc
     queue = route.get("queue") or current_app.conf.task_default_queue

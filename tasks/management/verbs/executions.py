@@ -173,7 +173,8 @@ def _act(verb: Word, options: dict[str, Any]) -> Answer:
         data |= {"count": counted.count, "is_complete": counted.is_complete}
         return Answer(data, [f"Dry run: {how_many} to {verb}; nothing was changed."])
     if total == 0:
-        return Answer({**data, "total": 0}, ["No execution is chosen; nothing was changed."])
+        data |= {"is_complete": True, "total": 0, "changed": 0, "skipped": 0, "failed": 0, "error": ""}
+        return Answer(data, ["No execution is chosen; nothing was changed."])
     if not options["yes"] and (not which.ids or verb == Word.DELETE):
         _ask_person(f"{verb.capitalize()} {how_many}? [y/N] ")
     entry = note(at_terminal(), verb, Target.EXECUTIONS, detail=which.as_text() or "all")

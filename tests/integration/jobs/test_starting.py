@@ -208,6 +208,17 @@ def test_a_sender_need_not_know_the_task_to_send_what_the_task_says_of_its_messa
     assert [one.options | {"queue": one.queue} for one in outbox.messages] == [said]
 
 
+def test_a_route_of_the_project_asks_the_task_where_its_jobs_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_lane(*_: Any, task: Any = None, **__: Any) -> dict[str, str]:
+        return {"queue": task.lane}
+
+    monkeypatch.setattr(a_job, "lane", "fast", raising=False)
+    monkeypatch.setitem(current_app.tasks, a_job.name, a_job)
+    monkeypatch.setattr(current_app.amqp.router, "routes", [by_lane])
+    start_signatures("SCAN", jobs=[a_job.s()])
+    assert Job.objects.get().queue == "fast"
+
+
 def test_the_moment_at_which_the_jobs_of_a_task_expire_counts_as_one_of_the_call(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

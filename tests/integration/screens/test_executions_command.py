@@ -314,8 +314,10 @@ def test_retry_and_delete_act_through_the_same_use_cases() -> None:
     assert failure == "what was left has not ended, or a row of the project names it"
 
 
-def test_nothing_chosen_is_no_failure() -> None:
+def test_nothing_chosen_is_no_failure_and_as_json_has_the_same_keys() -> None:
     assert said("harbor", "stop", "--vendor", "NONE") == "No execution is chosen; nothing was changed."
+    none, one = (data("harbor", "stop", *chosen) for chosen in (["--vendor", "NONE"], [made()[0].pk]))
+    assert (none.keys(), none["changed"], one["changed"]) == (one.keys(), 0, 1)
 
 
 def test_executions_that_failed_make_the_command_fail() -> None:

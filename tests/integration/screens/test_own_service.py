@@ -10,12 +10,13 @@ from django.test import Client
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from harbor_refresh.executions.models import AuditEntry
-from tests.integration.admin_client import act, signed_in
+from tests.integration.admin_client import act, signed_in, told
 
 pytestmark = pytest.mark.usefixtures("database")
 
 TASKS = "/admin/django_celery_beat/periodictask/"
 INTERVALS = "/admin/django_celery_beat/intervalschedule/"
+CRONTABS = "/admin/django_celery_beat/crontabschedule/"
 
 
 def names() -> set[str]:
@@ -40,6 +41,36 @@ def test_each_action_on_a_row_has_an_entry(admin: Client, own: PeriodicTask, red
         ("operator", verb, "schedule", str(own.pk), f"Own: {act}")
         for verb, act in (("change", "disable"), ("change", "toggle"), ("change", "enable"), ("run", "run"))
     ]
+
+
+@pytest.mark.parametrize("task", ["x" * 201, "a\x00b"], ids=["too long", "NUL"])
+def test_a_task_whose_name_cannot_be_stored_is_refused_in_the_form(
+    admin: Client, own: PeriodicTask, task: str
+) -> None:
+    form = {"name": own.name, "task": task, "interval": own.interval.pk, "args": "[]", "kwargs": "{}"}
+    answer = admin.post(f"{TASKS}{own.pk}/change/", form)
+    assert [*answer.context["adminform"].form.errors] == ["task"]
+
+
+def test_a_row_whose_arguments_the_task_does_not_take_is_not_run_and_says_why(
+    admin: Client, own: PeriodicTask
+) -> None:
+    PeriodicTask.objects.filter(pk=own.pk).update(args="[1]")
+    (said,) = told(act(admin, TASKS, "run_tasks", [own.pk]))
+    assert said.startswith("error: Not all of them were sent: TypeError: reconcile() takes 0 positional arguments")
+
+
+def test_headers_may_be_emptied(admin: Client, own: PeriodicTask) -> None:
+    form = {"name": "Own too", "task": own.task, "interval": own.interval.pk, "args": "[]", "kwargs": "{}"}
+    admin.post(f"{TASKS}{own.pk}/change/", form | {"headers": ""})
+    own.refresh_from_db()
+    assert (own.name, own.headers) == ("Own too", "{}")
+
+
+def test_a_crontab_that_cannot_be_read_is_refused_in_the_form(admin: Client) -> None:
+    usual = dict.fromkeys(("minute", "hour", "day_of_month", "month_of_year", "day_of_week"), "*")
+    answer = admin.post(f"{CRONTABS}add/", usual | {"minute": "-1", "timezone": "UTC"})
+    assert [*answer.context["adminform"].form.errors] == ["minute"]
 
 
 def test_a_row_and_its_interval_are_deleted(admin: Client, own: PeriodicTask) -> None:

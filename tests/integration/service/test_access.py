@@ -98,9 +98,10 @@ def test_a_refusal_names_no_token(database: str) -> None:
     assert secret not in str(answer)
 
 
-def test_an_address_that_the_api_does_not_have_is_a_problem(database: str) -> None:
+@pytest.mark.parametrize("path", ["/", "/nothing"])
+def test_an_address_that_the_api_does_not_have_is_a_problem(database: str, path: str) -> None:
     for method in ("GET", "POST"):
-        answer = Program().send(method, "/nothing")
+        answer = Program().send(method, path)
         assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
 
 

@@ -20,6 +20,7 @@ from django.test import Client
 from pytest_django import DjangoDbBlocker
 
 from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.web.probes import VIEWS
 from tests import servers
 from tests.conftest import fresh_database
 from tests.integration.executions.api.api_client import token
@@ -211,6 +212,12 @@ def test_an_answer_to_head_has_no_body(web: WebProcess) -> None:
             lengths.append((answer.status, len(answer.read())))
     assert lengths[:2] == [(200, 0), (200, 0)]
     assert lengths[2][1] > 1_000
+    address = urlsplit(web.url)
+    for path in VIEWS:
+        with socket.create_connection((address.hostname, address.port), timeout=60) as one:
+            one.sendall(f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            answer = one.makefile("rb").read()
+        assert answer.index(b"\r\n\r\n") == len(answer) - 4, path
 
 
 def test_a_process_says_that_it_runs_while_all_its_threads_wait_for_postgresql(web: WebProcess) -> None:

@@ -190,6 +190,7 @@ def test_a_report_is_a_line_of_json() -> None:
     }
     assert Report.from_line(report.as_line()) == report
     assert Report(8, "Success").as_line() == b'{"task_id":8,"status":"Success"}\n'
+    assert json.loads(Report(9, "Running", message="").as_line())["message"] == "", "it ends the message before"
 
 
 @pytest.mark.parametrize(

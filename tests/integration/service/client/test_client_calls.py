@@ -18,6 +18,7 @@ from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailabl
 from harbor_refresh.local.ports import choose_port
 from tests import pages
 from tests.integration.sample_executions import made
+from tests.integration.service.client.recorder import Recorder, Told
 from tests.integration.service.client.rounds import after, numbered, state
 from tests.integration.service.client.web import Web
 from tests.integration.service.web import ROOT
@@ -227,6 +228,12 @@ def test_the_token_may_come_from_a_file(
     assert "No such file" in said(capsys, "show", execution.pk, code=1)
     file.write_text(f"{web.token}\n")
     assert f"id: {execution.pk}" in said(capsys, "show", execution.pk)
+
+
+def test_a_service_that_gives_no_answer_in_time_is_3(server: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARBOR_REFRESH_TOKEN", "hr_a-token")
+    server.always = Told(503, headers={"Retry-After": "300"})
+    assert main(["--url", server.url, "create", "X"]) == 3
 
 
 def environment(web: Web, **more: str) -> dict[str, str]:
