@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, TextIO, cast
 
 from django.core.management.base import CommandError, OutputWrapper
+from django.db import DatabaseError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -18,7 +19,7 @@ from rich.text import Text
 
 from harbor_refresh.executions import errors
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import absence_translated, missing_translated
+from harbor_refresh.executions.database import HELD, PASSING, absence_translated, missing_translated, sqlstate
 
 WIDTH_OF_A_PIPE = 200
 
@@ -107,12 +108,17 @@ def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[[int], N
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn every error of ours into one line. For an absent server it says what happened, and what to type."""
+    """Turn every error of ours into one line, and those that pass by themselves. For an absent server it says what
+    happened, and what to type."""
     try:
         with missing_translated(), absence_translated():
             yield
     except errors.RefreshError as exc:
         raise Failed(f"{str(exc).rstrip('.')}. {_advice(exc)}".strip()) from exc
+    except DatabaseError as exc:
+        if sqlstate(exc) not in PASSING:
+            raise
+        raise Failed(f"PostgreSQL: {HELD}") from exc
 
 
 #: The rights that only `attach check` looks at.

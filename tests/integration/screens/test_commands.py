@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from redis import Redis
 
+from harbor_refresh.executions.database import HELD
 from harbor_refresh.executions.errors import LeaseLost
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.lease import Lease
@@ -21,6 +22,7 @@ from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.integration.command_output import data, failing, manage, misuse, said
+from tests.integration.concurrency import statement_held_open
 from tests.integration.sample_executions import with_tasks
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
@@ -256,6 +258,16 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("Failed: PostgreSQL: connection failed")
     assert done.stderr.endswith("The database is down. `manage.py harbor check` says what to do.\n")
+
+
+def test_a_row_that_stays_locked_fails_a_command_in_one_line(queue: ExecutionQueue) -> None:
+    """As those of an execution with a million tasks that is being deleted."""
+    held = made_held(queue)
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '200ms'")
+    with statement_held_open(f"SELECT FROM execution_quarantine WHERE execution_id = {held} FOR UPDATE"):
+        printed, failure = failing("harbor", "quarantine", "--release", held)
+    assert (printed, failure) == ("", f"PostgreSQL: {HELD}")
 
 
 @pytest.mark.parametrize(
