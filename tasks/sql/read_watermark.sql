@@ -3,7 +3,7 @@
 -- :grace interval   how long a change may take to reach its execution in the ordinary way
 -- returns  since     every change before it is settled; the beginning of time if there is no watermark
 --          rescan_reason  NULL, or why earlier times cannot be trusted: then every execution must be compared
---          now, timeline  to be remembered with the watermark if it moves
+--          now, timeline  to be remembered with the watermark if it moves; a standby, for a dry run, has no timeline
 --          ready     changes before it have had that time; look at them
 --          settled   no open transaction can commit a change from before it, so the watermark may move to it; NULL
 --                    if the start of a transaction is unknown: it is prepared, or its session has track_activities off
@@ -13,7 +13,10 @@
 -- A task's update_time is the start of its transaction, so an open transaction may still commit a change as old as its
 -- start. That limits how far the watermark moves, but not which changes are read.
 WITH server AS (
-    SELECT now() AS now, left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline, now() - %(grace)s::interval AS ready
+    SELECT
+        now() AS now,
+        CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
+        now() - %(grace)s::interval AS ready
 ),
 others AS (
     SELECT min(xact_start) AS oldest, coalesce(bool_and(state <> 'disabled'), TRUE) AS all_known

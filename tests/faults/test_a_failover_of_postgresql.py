@@ -17,10 +17,12 @@ from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.local.postgres import DATABASE
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
-from tests.soak.servers import HOST, PostgresTier
+from tests.integration.sample_executions import drifted
+from tests.soak.servers import HOST, PostgresTier, Standby
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -104,3 +106,12 @@ def test_a_promoted_standby_goes_on_with_the_work(
     assert not Execution.objects.filter(end_time=None).exists()
     assert not Quarantine.objects.exists(), "a failover counts as a failure of an execution"
     assert [member.died() for member in (*workers, beat)] == [False, False, False]
+
+
+def test_a_dry_run_of_reconcile_reads_a_standby_too(tier: PostgresTier) -> None:
+    drifted(minutes=60)
+    reconcile()
+    standby = tier._made(Standby(tier.directory / "standby", tier.primary))
+    tier.proxy.target = standby.port
+    connections["default"].close()
+    wait_for(lambda: reconcile(dry_run=True).drifted == 1, "the standby to have it")
