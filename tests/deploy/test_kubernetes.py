@@ -9,10 +9,15 @@ from typing import Any
 import jsonschema
 import kubernetes_validate
 import pytest
+from django.db import connection
 from redis import Redis
 
+from harbor_refresh.executions.news.audit import at_terminal
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.models.job import Job, JobState
+from harbor_refresh.tasks.operations.pauses import pause
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import Keys
 from harbor_refresh.tasks.strategies.older import this_instance
@@ -29,6 +34,7 @@ from tests.deploy.programs import (
     seconds_to_end,
     size_of,
 )
+from tests.integration.jobs.sample_jobs import beats, recorded
 
 OVERLAY = pytest.mark.parametrize("overlay", OVERLAYS)
 #: The oldest and the newest that the package brings; two between are slow tests.
@@ -223,34 +229,46 @@ def test_there_is_one_beat_at_a_time_and_a_web_process_always() -> None:
     assert one("base", "PodDisruptionBudget", "web")["spec"]["minAvailable"] == 1
 
 
-def test_keda_counts_the_queue_and_the_jobs_under_the_keys_that_they_have(redis: Redis) -> None:
-    """KEDA asks Redis for the type of the key, and counts a set with SCARD and a list with LLEN. The words here
-    are those of its trigger `redis` since version 2.0."""
+def test_keda_counts_the_queue_under_the_key_that_it_has(redis: Redis) -> None:
+    """KEDA asks Redis for the type of the key, and counts a set with SCARD. The words are those of its triggers
+    since version 2.2."""
     spec = one("overlays/keda", "ScaledObject", "worker")["spec"]
-    assert set(spec) == {
-        *(
-            "scaleTargetRef",
-            "minReplicaCount",
-            "maxReplicaCount",
-            "pollingInterval",
-            "fallback",
-            "advanced",
-            "triggers",
-        )
-    }
     assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (2, 10)
-    for trigger in spec["triggers"]:
-        assert (trigger["type"], trigger["authenticationRef"]) == ("redis", {"name": "redis"})
-        assert set(trigger["metadata"]) == {"address", "databaseIndex", "listName", "listLength"}
-        assert all(isinstance(value, str) for value in trigger["metadata"].values()), "KEDA takes text alone"
-    backlog, jobs = (trigger["metadata"]["listName"] for trigger in spec["triggers"])
-    assert (backlog, jobs) == (Keys(refresh_settings().key_prefix).queue, JOBS)
+    assert [trigger["type"] for trigger in spec["triggers"]] == ["redis", "postgresql"]
+    backlog = spec["triggers"][0]["metadata"]["listName"]
+    assert backlog == Keys(refresh_settings().key_prefix).queue
     execution_queue().mark([f"{number}:REPLICATION" for number in range(1, 8)])
     assert (redis.type(backlog), redis.scard(backlog)) == (b"set", 7)
-    authentication = one("overlays/keda", "TriggerAuthentication", "redis")["spec"]
-    assert authentication == {
-        "secretTargetRef": [{"parameter": "password", "name": "harbor-refresh", "key": "redis_password"}]
-    }
+    parameters = {"redis": ("password", "redis_password"), "postgresql": ("connection", "database_url")}
+    for trigger in spec["triggers"]:
+        assert trigger["authenticationRef"] == {"name": trigger["type"]}
+        authentication = one("overlays/keda", "TriggerAuthentication", trigger["type"])["spec"]
+        parameter, key = parameters[trigger["type"]]
+        assert authentication == {
+            "secretTargetRef": [{"parameter": parameter, "name": "harbor-refresh", "key": key}]
+        }
+
+
+@pytest.mark.usefixtures("database", "redis")
+def test_keda_counts_the_jobs_that_wait_and_not_only_those_that_the_broker_holds() -> None:
+    """Of long jobs it holds two for each process. Jobs of a paused queue need no pod."""
+    spec = one("overlays/keda", "ScaledObject", "worker")["spec"]
+    counting = spec["triggers"][1]["metadata"]
+
+    def counted() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(counting["query"])
+            return int(cursor.fetchone()[0])
+
+    beats(slots=4, rate=0.01)
+    recorded(*map(str, range(150)))
+    sender.send([JOBS])
+    assert Job.objects.filter(state=JobState.SENT).count() == 8
+    assert counted() == 142
+    recorded(*map(str, range(150, 400)))
+    assert counted() == spec["maxReplicaCount"] * int(counting["targetQueryValue"])
+    pause(JOBS, at_terminal())
+    assert counted() == 0
 
 
 def test_each_instance_of_the_hash_design_finds_its_number_in_its_name(
