@@ -44,8 +44,9 @@ from harbor_refresh.tasks.strategies.exclusion import only_cycle_of_this_worker
 if TYPE_CHECKING:
     from celery.result import AsyncResult
 
-#: While so many ticks wait, no other is sent; and while so many wait, none of those that come seldom.
-MAX_WAITING, MAX_WAITING_OF_RARE = 4, 8
+#: While so many messages wait for ticks, no other tick is sent; and while so many wait, none of those that come
+#: seldom. Jobs of actions are among them (operations/bulk.py).
+MAX_WAITING, MAX_WAITING_OF_RARE = 4 + bulk.MAX_OPEN, 8 + bulk.MAX_OPEN
 EXPIRES_SECONDS = 24 * 3_600
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not

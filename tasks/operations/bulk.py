@@ -181,7 +181,7 @@ def _commit(verb: BulkVerb, ids: Sequence[int]) -> Done:
         return verb.act(ids)
 
 
-#: Each has one message in the queue of the ticks, and no tick is sent while four messages wait there (`Tick`).
+#: Each has one message in the queue of the ticks.
 MAX_OPEN = 4
 #: How often a job may begin.
 ATTEMPTS = 5

@@ -22,6 +22,7 @@ from harbor_refresh.celery import app as celery_app
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.celery_tasks import claim_batch, reap, reconcile, recover_stale, sweep
+from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.pipeline import beat
 from harbor_refresh.tasks.pipeline.beat import PatientScheduler
 from harbor_refresh.tasks.pipeline.schedule import follow_setting, restore_rows
@@ -315,6 +316,12 @@ def test_ticks_that_come_often_leave_room_for_one_that_comes_seldom(rare: Any, r
         claim_batch.apply_async()
         recover_stale.apply_async()
     assert rare.apply_async() is not None
+
+
+def test_the_jobs_of_actions_on_many_keep_no_tick_away(redis: Redis) -> None:
+    """With one process, each open action has a job in the queue while a tick runs, which may ask for another."""
+    redis.rpush(TICKS, *["a job"] * bulk.MAX_OPEN)
+    assert claim_batch.apply_async() is not None
 
 
 def test_a_tick_expires_but_not_because_a_clock_is_minutes_off(redis: Redis) -> None:
