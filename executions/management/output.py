@@ -108,8 +108,7 @@ def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[[int], N
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn every error of ours into one line, and those that pass by themselves. For an absent server it says what
-    happened, and what to type."""
+    """Turn errors of ours, and those that pass, into one line; that of an absent server says what to type."""
     try:
         with missing_translated(), absence_translated():
             yield

@@ -65,12 +65,7 @@ ROWS = (
         30.0,
         "The net beneath the wake-ups: tells webhooks and handlers of status changes.",
     ),
-    Planned(
-        "Sweep",
-        "tasks.sweep",
-        86_400.0,
-        "Deletes old executions and other old rows.",
-    ),
+    Planned("Sweep", "tasks.sweep", 86_400.0, "Deletes old executions and other old rows."),
     Planned(
         "Sample", "tasks.sample", 10.0, "Writes down the state of the service, for the charts of the dashboard."
     ),
