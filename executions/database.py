@@ -34,8 +34,8 @@ DOWN = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
 LOCK_TIMEOUT = "55P03"
 #: What passes by itself: a row stayed locked, a deadlock, a statement that was cancelled because it took too long.
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
-#: A table or a column does not exist.
-MISSING = ("42P01", "42703")
+#: A table, a column or a function does not exist.
+MISSING = ("42P01", "42703", "42883")
 #: A row names one that is not there, or that is being deleted.
 REFERENCE = "23503"
 NAMED = "a row of the project names it: delete that row first, or let it name nothing"
@@ -162,7 +162,7 @@ def absence_translated() -> Iterator[None]:
 
 @contextmanager
 def missing_translated() -> Iterator[None]:
-    """Raise NotMigrated if a table or a column does not exist."""
+    """Raise NotMigrated if a table, a column or a function does not exist."""
     try:
         yield
     except DatabaseError as exc:

@@ -231,7 +231,7 @@ def destination(
 ) -> tuple[str, dict[str, Any]]:
     """Ask Celery's routes, once: a message goes where its row says. Returns the queue, and the options with what
     the route says beside it. What the task says of itself counts as in Celery, below what is given."""
-    task = current_app.tasks.get(name)
+    task: Any = current_app.tasks.get(name)
     of_task = {one: value for one in ON_THE_TASK if (value := getattr(task, one, None)) is not None}
     given = {**of_task, **options}
     try:

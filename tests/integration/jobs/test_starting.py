@@ -15,7 +15,14 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection, router, transaction
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution, NotCommitted, Refused, StillRunning
+from harbor_refresh.executions.errors import (
+    AlreadyUnderWay,
+    NoSuchExecution,
+    NotCommitted,
+    NotMigrated,
+    Refused,
+    StillRunning,
+)
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Addition, Execution, Task
 from harbor_refresh.executions.text import MAX_JSON
@@ -475,6 +482,14 @@ def test_an_execution_is_read_from_the_primary_if_a_project_reads_from_a_replica
     assert router.db_for_read(TrackedExecution) == router.db_for_write(TrackedExecution) == "default"
     started = start_signatures("SCAN", jobs=[])
     assert TrackedExecution.objects.get(pk=started.pk).status == "Success"
+
+
+def test_without_our_functions_the_error_says_to_migrate() -> None:
+    """Tests that make tables without migrations, as `--nomigrations` does, have none."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER FUNCTION execution_turn RENAME TO elsewhere")
+    with pytest.raises(NotMigrated, match=r"function execution_turn.* type: python manage\.py migrate$"):
+        start_signatures("SCAN", jobs=[a_job.s()])
 
 
 # many jobs: an iterable is read a page at a time, and all of them are recorded, or none

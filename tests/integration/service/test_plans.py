@@ -95,17 +95,35 @@ def test_no_statement_is_compiled_on_small_tables(cursor: Any) -> None:
     assert len(statements) > 50
 
 
-def test_a_retry_is_not_compiled_before_the_first_needs_are_analyzed(cursor: Any) -> None:
-    cursor.execute("UPDATE task SET status = 'Error', status_code = 3, end_time = now()")
+def without_analyzed_needs(cursor: Any) -> None:
     cursor.execute("ANALYZE task")
     cursor.execute("TRUNCATE execution_need")
     cursor.execute("DELETE FROM pg_statistic WHERE starelid = 'execution_need'::regclass")
     cursor.execute("UPDATE pg_class SET reltuples = -1 WHERE oid = 'execution_need'::regclass")
     cursor.execute(NEEDS)
+
+
+def test_a_retry_is_not_compiled_before_the_first_needs_are_analyzed(cursor: Any) -> None:
+    cursor.execute("UPDATE task SET status = 'Error', status_code = 3, end_time = now()")
+    without_analyzed_needs(cursor)
     given = {"execution_ids": [1, 2], "status": "Error", "first": None, "among": None}
     words = statement("harbor_refresh.tasks.jobs", "find_jobs_to_run_again")
     cursor.execute(f"EXPLAIN {words}", given)
     assert trouble("\n".join(line for (line,) in cursor.fetchall()), limit(cursor)) == ""
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_a_retry_of_a_long_line_reads_no_table_once_for_each_of_its_jobs(is_locked: bool, cursor: Any) -> None:
+    cursor.execute("UPDATE task SET status = 'Stopped', status_code = 3, end_time = now()")
+    cursor.execute("UPDATE task SET status = 'Error' WHERE id = 1")
+    without_analyzed_needs(cursor)
+    ids = list(range(1, 1001))
+    given = {"execution_ids": ids, "status": "Error", "first": None, "among": ids if is_locked else None}
+    words = statement("harbor_refresh.tasks.jobs", "find_jobs_to_run_again")
+    cursor.execute(f"EXPLAIN ANALYZE {words}", given)
+    plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert re.search(r"CTE Scan on wanted .*rows=1000[ .]", plan)
+    assert re.findall(r".*(?:Seq Scan|ProjectSet).*loops=\d{2,}.*", plan) == []
 
 
 @pytest.mark.slow
