@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection, connections
 from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
 from harbor_refresh.executions import sql
@@ -34,8 +34,9 @@ DOWN = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
 LOCK_TIMEOUT = "55P03"
 #: What passes by itself: a row stayed locked, a deadlock, a statement that was cancelled because it took too long.
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
-#: A table, a column or a function does not exist.
-MISSING = ("42P01", "42703", "42883")
+#: A table or a column does not exist.
+MISSING = ("42P01", "42703")
+FUNCTION_MISSING, IN_OUR_FUNCTIONS = "42883", "execution_"
 #: A row names one that is not there, or that is being deleted.
 REFERENCE = "23503"
 NAMED = "a row of the project names it: delete that row first, or let it name nothing"
@@ -57,9 +58,9 @@ POOLER_REFUSED = re.compile(r"unsupported startup parameter", re.IGNORECASE)
 
 class Router:
     """Route each read and write of one app's models to the database that the statements use: a use case decides by
-    what it reads, and a replica lags. Make no table in another database, which may be no PostgreSQL, and leave
-    Harbor's tables alone, whatever a migration says of their models. Each app (apps.py) puts it before the routers
-    of the project."""
+    what it reads, and a replica lags. Make no table in a database that is no PostgreSQL, and leave Harbor's tables
+    alone, whatever a migration says of their models. Each app (apps.py) puts it before the routers of the
+    project."""
 
     def __init__(self, app_label: str) -> None:
         self._app_label = app_label
@@ -72,7 +73,8 @@ class Router:
 
     def allow_migrate(self, db: str, app_label: str, model_name: str | None = None, **_: Any) -> bool | None:
         is_harbors = model_name in HARBORS_MODELS and is_attached()
-        return False if app_label == self._app_label and (db != DEFAULT_DB_ALIAS or is_harbors) else None
+        is_refused = is_harbors or connections[db].vendor != connection.vendor
+        return False if app_label == self._app_label and is_refused else None
 
 
 class Statements:
@@ -162,11 +164,12 @@ def absence_translated() -> Iterator[None]:
 
 @contextmanager
 def missing_translated() -> Iterator[None]:
-    """Raise NotMigrated if a table, a column or a function does not exist."""
+    """Raise NotMigrated if a table, a column or a function of ours does not exist."""
     try:
         yield
     except DatabaseError as exc:
-        if sqlstate(exc) not in MISSING:
+        is_function = sqlstate(exc) == FUNCTION_MISSING and IN_OUR_FUNCTIONS in str(exc)
+        if sqlstate(exc) not in MISSING and not is_function:
             raise
         raise NotMigrated(f"PostgreSQL: {first_line(exc)}. {NotMigrated.__doc__}") from exc
 

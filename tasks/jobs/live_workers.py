@@ -4,10 +4,11 @@ The main process of a worker beats for the processes below it: in a pool of proc
 interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql): nothing else may hold up a beat.
-2. The other asks what is to do (sql/to_do.sql), once a second, or every other second if it is idle, and when a
-   process of its pool has died. It releases what such processes ran; deletes the rows of dead workers, and
-   releases what a worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the
-   terms of executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
+2. The other looks five times a second whether a process of its pool has died, and releases what that ran. It asks
+   once a second, or every other second if it is idle, what is to do (sql/to_do.sql), and does it: it deletes the
+   rows of dead workers, and releases what a worker ran that has no row; sends jobs; and kills what was stopped and
+   does not listen. What the terms of executions say is carried out in a third thread, because a stop of a million
+   jobs takes minutes.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is down, nothing is
 released, and no job begins or ends. A worker that was frozen and comes back has lost its runs.
@@ -90,6 +91,8 @@ class ThisWorker:
         self._ended, self._counted_at = 0, 0.0
         #: How many it had ended when a pass found nothing to do; else None.
         self._ended_when_idle: int | None = None
+        #: The processes of its pool that were alive at the last look.
+        self._living = set[int]()
         self._name = ""
         self._consumer: Any = None
 
@@ -144,12 +147,12 @@ class ThisWorker:
 
     @beside_the_pool()
     def _pass_on(self) -> None:
-        passes, next_at, living = 0, time.monotonic() + BEAT_SECONDS, self._living()
+        passes, next_at = 0, time.monotonic() + BEAT_SECONDS
         while not self._ending.wait(MOMENT):
+            self._guarded(self._look_at_pool)
             if self._has_limits:
                 self._guarded(sender.send_admitted)
-            before, living = living, self._living()
-            if time.monotonic() >= next_at or before - living:
+            if time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
                 if self._has_limits_to_write:  # the database was down at the start
@@ -195,12 +198,8 @@ class ThisWorker:
         processes, is_one_silent, has_consequences, may_send, with_jobs = found
         # A run that the table has was begun by a process of this pool. If it does not live after that, it is gone.
         # A pool of threads is one process, this one.
-        living = self._living()
-        if len(living) < len(self._processes()) and self._consumer.hub:
-            # Celery may notice it only seconds later. Without a hub, a thread of the pool notices it at once.
-            self._consumer.hub.call_soon(self._consumer.pool._pool.maintain_pool)
-        if dead := set(processes) - {os.getpid(), *living}:
-            release(running(Q(node=self.id, process__in=dead)))
+        self._look_at_pool()
+        self._release_runs_in(set(processes) - {os.getpid(), *self._living})
         if (is_one_silent and self._delete_dead_workers()) or passes % PASSES_A_FULL_LOOK == 0:
             release_runs_without_worker()
             sender.send_all(with_jobs or ())
@@ -251,8 +250,18 @@ class ThisWorker:
         """Return the processes of the pool, if it has any. Celery changes the list."""
         return list(getattr(getattr(self._consumer.pool, "_pool", None), "_pool", ()))
 
-    def _living(self) -> set[int]:
-        return {one.pid for one in self._processes() if one.exitcode is None}
+    def _look_at_pool(self) -> None:
+        """Release what processes ran that have died since the last look, and have the pool replace them."""
+        pool, before = self._processes(), self._living
+        self._living = {one.pid for one in pool if one.exitcode is None}
+        if len(self._living) < len(pool) and self._consumer.hub:
+            # Celery may notice it only seconds later. Without a hub, a thread of the pool notices it at once.
+            self._consumer.hub.call_soon(self._consumer.pool._pool.maintain_pool)
+        self._release_runs_in(before - self._living)
+
+    def _release_runs_in(self, processes: set[int]) -> None:
+        if processes:
+            release(running(Q(node=self.id, process__in=processes)))
 
     def _queues(self) -> list[str]:
         return list(self._consumer.app.amqp.queues.consume_from)

@@ -270,19 +270,26 @@ def test_a_process_that_died_is_found_by_the_next_pass_although_celery_still_has
 
 
 def test_a_process_that_dies_is_found_before_the_next_pass_is_due_although_celery_has_replaced_it(
-    monkeypatch: pytest.MonkeyPatch,
+    running: Any, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_workers, "BEAT_SECONDS", 3600)
     worker, pool = worker_of_jobs(), [SimpleNamespace(pid=pid, exitcode=None) for pid in (1, 2)]
-    seen, passes = list[object](), list[int]()
-    monkeypatch.setattr(worker, "_processes", lambda: seen.append(None) or pool)
-    monkeypatch.setattr(worker, "_look_after_jobs", passes.append)
+    monkeypatch.setattr(worker, "_processes", lambda: pool)
+    Job.objects.update(node=worker.id, process=2)
+    worker._look_at_pool()
+    assert outbox.taken() == [], "it lives"
+    pool[1] = SimpleNamespace(pid=3, exitcode=None)
+    worker._look_at_pool()
+    assert outbox.taken() == [("j", 1)]
+
+
+def test_a_worker_looks_at_its_pool_between_two_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, looks = worker_of_jobs(), list[object]()
+    monkeypatch.setattr(live_workers, "BEAT_SECONDS", 3600)
+    monkeypatch.setattr(worker, "_look_at_pool", lambda: looks.append(None))
     thread = threading.Thread(target=worker._pass_on)
     thread.start()
     try:
-        wait_for(lambda: len(seen) > 1, "it to look at its pool")
-        pool[1] = SimpleNamespace(pid=3, exitcode=None)
-        wait_for(lambda: passes == [1], "a pass")
+        wait_for(lambda: len(looks) > 1, "two looks", seconds=30)
     finally:
         worker._ending.set()
         thread.join()

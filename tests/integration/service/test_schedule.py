@@ -254,11 +254,15 @@ def test_a_row_is_sent_once_although_the_database_goes_down_when_the_rows_are_re
         assert "tasks.sweep" not in sent_by(scheduler, redis)
 
 
-@pytest.mark.parametrize("wrong", [{"headers": "[]"}, {"args": "[" * 9_000}], ids=["headers", "args"])
+@pytest.mark.parametrize(
+    ("wrong", "days"),
+    [({"headers": "[]"}, 1), ({"args": "[" * 9_000}, 1), ({}, 2**31 - 1)],
+    ids=["headers", "args", "interval"],
+)
 def test_a_row_that_cannot_be_read_is_left_out_and_ends_no_beat(
-    wrong: dict[str, str], caplog: pytest.LogCaptureFixture
+    wrong: dict[str, str], days: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    interval = IntervalSchedule.objects.create(every=11, period="minutes")
+    interval = IntervalSchedule.objects.create(every=days, period="days")
     PeriodicTask.objects.create(name="Own", task="tasks.reconcile", interval=interval, **wrong)
     assert OURS.keys() <= PatientScheduler(app=celery_app).schedule.keys() <= {*OURS, "celery.backend_cleanup"}
     assert "Beat leaves out the periodic task Own: " in caplog.text
