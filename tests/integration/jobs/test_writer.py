@@ -107,8 +107,10 @@ def port() -> Iterator[Port]:
 
 
 def ends(outbox: Outbox, this_writer: Writer, *names: str) -> None:
-    """These jobs begin, and all of them succeed."""
+    """These jobs begin, and all of them succeed. Some are perhaps sent by the writer, after other ends."""
     recorded(*names)
+    sent = Job.objects.filter(task__job_id__in=names, state="sent")
+    wait_for(lambda: len(outbox.messages) == sent.count() > 0, "their messages")
     for message in outbox.take():
         found = begun(message, node=this_worker.id)
         assert found is not None
