@@ -173,7 +173,7 @@ def _act(verb: Word, options: dict[str, Any]) -> Answer:
         data |= {"count": counted.count, "is_complete": counted.is_complete}
         return Answer(data, [f"Dry run: {how_many} to {verb}; nothing was changed."])
     if total == 0:
-        data |= {"is_complete": True, "total": 0, "changed": 0, "skipped": 0, "failed": 0, "error": ""}
+        data |= _outcome(Done(), total, is_complete=True)
         return Answer(data, ["No execution is chosen; nothing was changed."])
     if not options["yes"] and (not which.ids or verb == Word.DELETE):
         _ask_person(f"{verb.capitalize()} {how_many}? [y/N] ")
@@ -197,10 +197,14 @@ def _act(verb: Word, options: dict[str, Any]) -> Answer:
         failure = failure or "what was left has not ended, or a row of the project names it"
     if not is_complete:
         failure = "it was interrupted before its end; to do the rest, type it again"
-    data |= {"is_complete": is_complete, "total": total, "changed": done.changed, "skipped": done.skipped}
     did = f"{plural(done.changed, 'execution')} {BULK_VERBS[verb].did}"
     summary = f"{did}, {done.skipped:,} left as they are, {failed:,} failed."
-    return Answer({**data, "failed": failed, "error": error}, [summary], failure)
+    return Answer(data | _outcome(done, total, is_complete=is_complete), [summary], failure)
+
+
+def _outcome(done: Done, total: int | None, *, is_complete: bool) -> dict[str, Any]:
+    counts = {"changed": done.changed, "skipped": done.skipped, "failed": len(done.failed)}
+    return {"is_complete": is_complete, "total": total, **counts, "error": first_of(done.failed)}
 
 
 def _ask_person(question: str) -> None:
