@@ -17,7 +17,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
-from django.db import DatabaseError, InterfaceError
+from django.db import Error
 from django.utils import timezone
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
@@ -51,7 +51,7 @@ class Entry(ModelEntry):
         as that of headers that are a list."""
         try:
             super().__init__(model, app=app)  # type: ignore[no-untyped-call]
-        except (DatabaseError, InterfaceError):
+        except Error:
             raise
         except Exception as exc:
             log.error("Beat leaves out the periodic task %s: %s", model.name, said_by(exc))

@@ -22,10 +22,10 @@ class Strategy(ABC):
         """Note that these members (`ID:VENDOR`) may be out of date; a second mark changes nothing. True if the
         caller must send a tick, because no other process will."""
 
+    @abstractmethod
     def cycle(self) -> Refreshed:
         """Refresh, in this process and at once, every execution that this node finds for itself. If the
         database goes down, the cycle ends with a signal, and the rest stays marked."""
-        raise NotImplementedError("a tick claims, and subtasks refresh")
 
     @abstractmethod
     def lost(self, members: Sequence[str]) -> list[str]:
@@ -42,6 +42,9 @@ class ClaimDesign(Strategy):
 
     def mark(self, members: Sequence[str]) -> bool:
         return execution_queue().mark(members)
+
+    def cycle(self) -> Refreshed:
+        raise NotImplementedError("a tick claims, and subtasks refresh")
 
     def lost(self, members: Sequence[str]) -> list[str]:
         return execution_queue().lost(members)

@@ -111,7 +111,7 @@ def test_a_promoted_standby_goes_on_with_the_work(
 def test_a_dry_run_of_reconcile_reads_a_standby_too(tier: PostgresTier) -> None:
     drifted(minutes=60)
     reconcile()
-    standby = tier._made(Standby(tier.directory / "standby", tier.primary))
+    standby = tier.made(Standby(tier.directory / "standby", tier.primary))
     tier.proxy.target = standby.port
     connections["default"].close()
     wait_for(lambda: reconcile(dry_run=True).drifted == 1, "the standby to have it")

@@ -161,7 +161,7 @@ class PostgresTier:
         self.lock = threading.Lock()
         self.crashes: list[float] = []
         self._servers: list[EmbeddedPostgres] = []
-        self.primary = self._made(EmbeddedPostgres(directory / "postgres-1", parameters=POSTGRES))
+        self.primary = self.made(EmbeddedPostgres(directory / "postgres-1", parameters=POSTGRES))
         self.proxy = Proxy(self.primary.port)
 
     @property
@@ -184,7 +184,7 @@ class PostgresTier:
     def fail_over(self, seconds_together: float, seconds_away: float, *, synchronous: bool = True) -> None:
         """Fail over to a standby. If it is synchronous, it has each commit before it is acknowledged, so that none
         is lost. If not, it lacks the commits of its last seconds."""
-        new = self._made(Standby(self.directory / f"postgres-{len(self._servers) + 1}", self.primary))
+        new = self.made(Standby(self.directory / f"postgres-{len(self._servers) + 1}", self.primary))
         wait_for(lambda: self._asked(self.primary, FOLLOWERS)[0], "the standby")
         if synchronous:
             self._told(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
@@ -215,7 +215,7 @@ class PostgresTier:
             one.discard()
         self.proxy.close()
 
-    def _made(self, server: EmbeddedPostgres) -> EmbeddedPostgres:
+    def made(self, server: EmbeddedPostgres) -> EmbeddedPostgres:
         """Start it without the data that a killed run may have left at its place."""
         server.discard()
         self._servers.append(server)
