@@ -36,6 +36,7 @@ LOCK_TIMEOUT = "55P03"
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
 #: A table or a column does not exist.
 MISSING = ("42P01", "42703")
+#: A function does not exist. It is ours if its name has this.
 FUNCTION_MISSING, IN_OUR_FUNCTIONS = "42883", "execution_"
 #: A row names one that is not there, or that is being deleted.
 REFERENCE = "23503"
